@@ -12,6 +12,16 @@ import { directory, start } from './support/weir.js';
 
 const HOSTILE = `"><script>alert(1)</script>'{{7*7}}&<b>`;
 
+/** Presses Tab until what has this id, or says this, has the focus. */
+const keys = (page) => async (name) => {
+  for (let step = 0; step < 80; step += 1) {
+    const focused = await page.evaluate(() => [document.activeElement.id, document.activeElement.innerText?.trim()]);
+    if (focused.includes(name)) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`Tab does not reach ${name}`);
+};
+
 test('forms of upstreams', async (t) => {
   const data = await directory(t);
   const config = 'search:\n  indexers:\n    - { name: own, url: "http://127.0.0.1:9/own" }\n';
@@ -87,6 +97,35 @@ test('forms of upstreams', async (t) => {
       await page.context().close();
     });
 
+    await t.test(`limits that an indexer tells fill what is empty, script ${script}`, async () => {
+      const telling = await indexer(t, 'telling', { releases: [{ title: 'A release' }], limits: { calls: 1000, grabs: 50 } });
+      const page = await at({ javaScriptEnabled });
+      await page.goto('/upstreams/add');
+      await field(page, 'Name').fill(`telling-${script}`);
+      await field(page, 'Address').fill(telling.url);
+      await field(page, 'Download limits').fill('7/1d');
+      await button(page, 'Try it').click();
+      await page.getByText(/1,000 calls a day \(told by it\), 50 downloads a day \(told by it\)\.$/).waitFor();
+      assert.equal(await field(page, 'Call limits').inputValue(), '1000/1d');
+      assert.match(await page.locator('#hint-limits').innerText(), /^Filled in with what it told\. /);
+      assert.equal(await field(page, 'Download limits').inputValue(), '7/1d', 'what was typed stands');
+      assert.doesNotMatch(await page.locator('#hint-grab_limits').innerText(), /Filled in/);
+      await button(page, 'Save').click();
+      await page.getByText(`telling-${script} was added`).waitFor();
+      assert.match(await file(), new RegExp(`name: telling-${script}\\n[^-]*limits: \\[1000/24h\\]\\n\\s+grab_limits: \\[7/24h\\]`));
+      // A limit under another key is a limit too.
+      await page.goto('/upstreams/add');
+      await field(page, 'Name').fill('slower');
+      await field(page, 'Address').fill(telling.url);
+      await page.locator('.entry details > summary').click();
+      await field(page, 'Calls per hour').fill('20');
+      await button(page, 'Try it').click();
+      await page.getByText(/told by it/).waitFor();
+      assert.equal(await field(page, 'Call limits').inputValue(), '');
+      assert.equal(await field(page, 'Download limits').inputValue(), '50/1d');
+      await page.context().close();
+    });
+
     await t.test(`what is wrong is said beside its field and keeps what was typed, script ${script}`, async () => {
       const page = await at({ javaScriptEnabled });
       for (const front of ['tracker', 'search', 'news']) {
@@ -133,13 +172,7 @@ test('forms of upstreams', async (t) => {
   await t.test('by keyboard alone', async () => {
     const page = await at();
     await page.goto('/upstreams/add?front=tracker');
-    const to = async (name) => {
-      for (let step = 0; step < 60; step += 1) {
-        if ((await page.evaluate(() => document.activeElement.id || document.activeElement.innerText)) === name) return;
-        await page.keyboard.press('Tab');
-      }
-      assert.fail(`Tab does not reach ${name}`);
-    };
+    const to = keys(page);
     await to('name');
     await page.keyboard.type('typed');
     await to('uri');
@@ -157,6 +190,91 @@ test('forms of upstreams', async (t) => {
     await page.keyboard.press('Enter');
     await page.getByText('typed was added').waitFor();
     await page.context().close();
+  });
+
+  await t.test('edited and removed by keyboard alone', async () => {
+    await weir.add('tracker', { name: 'keyed', uri: 'udp://127.0.0.1:9/announce' });
+    const page = await at();
+    const to = keys(page);
+    await page.goto('/upstreams/tracker/keyed');
+    await to('Edit');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/keyed\/edit$/);
+    await to('More settings');
+    await page.keyboard.press('Enter');
+    await to('host');
+    await page.keyboard.type('keyed.example');
+    await to('uri');
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('nonsense');
+    await page.keyboard.press('Enter');
+    await page.locator('#mistakes').waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'mistakes', 'the summary has the focus');
+    assert.equal(await page.locator('#host').inputValue(), 'keyed.example');
+    await to('uri');
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('udp://127.0.0.1:9/announce');
+    await to('Save');
+    await page.keyboard.press('Space');
+    await page.getByText('The change is in use.').waitFor();
+    assert.match(await file(), /host: keyed\.example/);
+
+    await to('Edit');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/keyed\/edit$/);
+    await to('Remove');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/keyed\/remove$/);
+    await to('Remove');
+    await page.keyboard.press('Enter');
+    await page.locator('#mistakes').waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'mistakes');
+    await to('confirm');
+    await page.keyboard.type('keyed');
+    await page.keyboard.press('Enter');
+    await page.getByText('The upstream was removed').waitFor();
+    assert.ok(!(await file()).includes('keyed'));
+    await page.context().close();
+  });
+
+  await t.test('imported by keyboard alone', async () => {
+    const theirs = await directory(t);
+    const list = ['one-typed', 'two-typed'].map((name) => `    - { name: ${name}, url: "${good.url}" }`);
+    const other = await start(t, { data: theirs, config: `search:\n  indexers:\n${list.join('\n')}\n` });
+    const page = await at();
+    const to = keys(page);
+    await page.goto('/upstreams');
+    await to('Add an upstream');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/upstreams\/add$/);
+    await to('Import from Prowlarr or Jackett');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/upstreams\/import$/);
+    await to('program');
+    await page.keyboard.press('J');
+    await to('url');
+    await page.keyboard.type(`${other.origin}/jackett`);
+    await page.keyboard.press('Enter');
+    await page.locator('#mistakes').waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'mistakes');
+    await to('key');
+    await page.keyboard.type(other.key);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: '2 indexers of Jackett' }).waitFor();
+    for (;;) {
+      await page.keyboard.press('Tab');
+      const label = await page.evaluate(() => document.activeElement.closest('label')?.innerText ?? '');
+      if (label.includes('two-typed')) break;
+      assert.notEqual(await page.evaluate(() => document.activeElement.innerText), 'Add those ticked');
+    }
+    await page.keyboard.press('Space');
+    await to('Add those ticked');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 indexer was added').waitFor();
+    assert.match(await file(), /one-typed/);
+    assert.doesNotMatch(await file(), /two-typed/);
+    await page.context().close();
+    await other.kill();
   });
 
   await t.test('the second of two people is told, and loses nothing', async () => {
@@ -189,34 +307,42 @@ test('forms of upstreams', async (t) => {
     await two.context().close();
   });
 
-  for (const javaScriptEnabled of [true, false]) {
-    await t.test(`import from another program, script ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
-      // A Weir answers as Prowlarr does.
+  for (const [program, javaScriptEnabled] of ['Prowlarr', 'Jackett'].flatMap((one) => [[one, true], [one, false]])) {
+    const place = program.toLowerCase();
+    await t.test(`import from ${program}, script ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
+      // A Weir answers as both do.
       const theirs = await directory(t);
       const list = ['first', 'second'].map((name) => `    - { name: ${name}, url: "${good.url}" }`);
       const other = await start(t, { data: theirs, config: `search:\n  indexers:\n${list.join('\n')}\n` });
       const page = await at({ javaScriptEnabled });
-      await page.goto('/upstreams/import');
+      const choose = async () => {
+        await page.goto('/upstreams/import');
+        await field(page, 'Program').selectOption(program);
+      };
+      await choose();
       await field(page, 'Address').fill('nowhere');
       await button(page, 'List its indexers').click();
       await page.locator('p.mistake').waitFor();
       assert.equal(await field(page, 'Address').inputValue(), 'nowhere');
-      await field(page, 'Address').fill(`${other.origin}/prowlarr`);
+      assert.equal(await field(page, 'Program').inputValue(), place);
+      await field(page, 'Address').fill(`${other.origin}/${place}`);
       await field(page, 'API key').fill('not-the-right-one');
       await button(page, 'List its indexers').click();
       await page.getByText(/rejected the key/).first().waitFor();
       await field(page, 'API key').fill(other.key);
       await button(page, 'List its indexers').click();
-      await page.getByRole('heading', { name: '2 indexers of Prowlarr' }).waitFor();
+      await page.getByRole('heading', { name: '2 indexers of ' + program }).waitFor();
       assert.ok(!(await page.content()).includes(other.key));
       // A browser complains of every form that is refused.
       page.complaints.length = 0;
-      if (javaScriptEnabled) await rules.everywhere(page, 'import-list', { sent: false });
+      if (javaScriptEnabled && program === 'Prowlarr') await rules.everywhere(page, 'import-list', { sent: false });
       await page.getByRole('checkbox', { name: /^second/ }).uncheck();
       await button(page, 'Add those ticked').click();
       await page.getByText('1 indexer was added').waitFor();
-      await page.goto('/upstreams/import');
-      await field(page, 'Address').fill(`${other.origin}/prowlarr`);
+      const written = program === 'Jackett' ? `url: ${other.origin}/jackett/api/v2.0/indexers/first/results/torznab/api` : `url: ${other.origin}/prowlarr/1/api`;
+      assert.ok((await file()).includes(written), await file());
+      await choose();
+      await field(page, 'Address').fill(`${other.origin}/${place}`);
       await field(page, 'API key').fill(other.key);
       await button(page, 'List its indexers').click();
       await page.getByText(/Already here as first/).waitFor();

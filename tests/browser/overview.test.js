@@ -104,7 +104,7 @@ test('the overview of a Weir at work', async (t) => {
     await page.goto('/');
     const attention = page.locator('#attention-list');
     assert.match(await attention.innerText(), /harbor\s+Cooldown until \d\d:\d\d/);
-    assert.match(await page.locator('h1').innerText(), /Search is answering from cache only: its only indexer is cooling down\. It is back at \d\d:\d\d/);
+    assert.match(await page.locator('h1').innerText(), /Search is answering from cache only: its only indexer is cooling down\. Its cooldown ends at \d\d:\d\d/);
     Object.assign(harbor, { status: 200, retryAfter: undefined });
     await attention.getByRole('button', { name: 'Clear cooldown' }).click();
     await page.getByText('harbor: cooldown cleared.').waitFor();
@@ -160,5 +160,35 @@ test('the overview of a Weir at work', async (t) => {
     const sum = (all) => all.series.find((one) => one.front === 'search').answered.reduce((a, b) => a + b, 0);
     assert.ok(sum(after) >= 1, 'the calls of the earlier run');
     rules.quiet(page);
+  });
+});
+
+test('first steps', async (t) => {
+  const harbor = await indexer(t, 'harbor', { releases: [{ title: 'example one' }] });
+  const weir = await start(t, { data: await directory(t) });
+  const browser = await open();
+  const storageState = await session(weir);
+
+  await t.test('each is ticked while somebody watches, without a reload', async () => {
+    const page = await visit(browser, weir.origin, { storageState });
+    await page.goto('/');
+    await page.evaluate(() => (window.watched = true));
+    const ticks = () => page.locator('.first-run .tick').allInnerTexts();
+    const ticked = (name) => page.locator(`#first-${name}.done`).waitFor();
+    assert.deepEqual(await ticks(), ['Not yet', 'Not yet', 'Not yet']);
+    await weir.announce({ hash: '0b'.repeat(20), ip: '127.0.0.1' });
+    await ticked('client');
+    assert.deepEqual(await ticks(), ['✓ Done', 'Not yet', 'Not yet']);
+    await weir.add('search', { name: 'harbor', url: harbor.url, min_request_interval: '0s' });
+    await ticked('upstream');
+    assert.deepEqual(await ticks(), ['✓ Done', '✓ Done', 'Not yet']);
+    await fetch(`${weir.origin}/torznab/api?t=search&q=one&apikey=${weir.key}`);
+    await ticked('decision');
+    assert.deepEqual(await ticks(), ['✓ Done', '✓ Done', '✓ Done']);
+    await page.locator('#first-decision').getByRole('link', { name: 'Done' }).click();
+    assert.equal(new URL(page.url()).hash, '#decisions');
+    assert.equal(await page.evaluate(() => window.watched), true, 'it is the same page');
+    rules.quiet(page);
+    await page.context().close();
   });
 });

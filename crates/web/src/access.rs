@@ -134,6 +134,9 @@ pub(crate) async fn enforce(
         .get()
         .cloned()
         .unwrap_or_else(|| RequestId::new(0));
+    if let Some(sought) = gate.sought(&request, &client) {
+        gate.app.keeper().look_for(&sought, &client).await;
+    }
     let arrival = match gate.arrive(&request, client, id.clone()) {
         Ok(arrival) => arrival,
         Err(failure) if is_api(request.uri().path()) => return failure.json(&id),

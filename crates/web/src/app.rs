@@ -18,9 +18,10 @@ use axum::{
 use jiff::{Timestamp, tz::TimeZone};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
 use weir_config::Secret;
-use weir_engine::Engine;
-use weir_store::sqlite::File;
+use weir_engine::{Engine, Node};
+use weir_store::{shared::Lost, sqlite::File};
 
 use crate::{
     Access, Announcer, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup,
@@ -30,8 +31,10 @@ use crate::{
     auth::Doorkeeper,
     contribution::{Contributed, Guests, Missing},
     guard,
+    heard::Heard,
     live::{self, Live, LivePart},
-    metrics::{self, CacheFigures, Connections},
+    metrics::{self, CacheFigures, Connections, DemoMark},
+    nodes::{self, Replica, metrics::NodeMetrics},
     openapi::{
         self, ApiDocument, ApiRoutes, Described, Operation,
         schema::{any, map, text},
@@ -87,6 +90,8 @@ struct Inner {
     described: Vec<&'static str>,
     tried: TriedFiles,
     first_run: FirstRun,
+    heard: Heard,
+    demo: DemoMark,
 }
 
 impl App {
@@ -101,24 +106,46 @@ impl App {
         requests: Requests,
         contributions: Vec<Contribution>,
     ) -> Result<Self, Error> {
+        Self::open_at(None, config, state, clock, requests, contributions)
+    }
+
+    /// The same for one of several nodes. [`App::share`] keeps what they hold together in step.
+    ///
+    /// # Errors
+    /// As [`App::open`].
+    pub fn open_at(
+        node: Option<Node>,
+        config: Config,
+        state: &File,
+        clock: Arc<dyn Clock>,
+        requests: Requests,
+        contributions: Vec<Contribution>,
+    ) -> Result<Self, Error> {
         let started = clock.now();
         let (rules, listener) = rules::split(config);
         let seating = Seating::new(listener.connections, listener.connections_per_address);
         let seats = Seats::new(seating);
         let guest_seats = Seats::new(Seating::new(GUESTS, None));
-        let (keeper, key_made) = Doorkeeper::open(rules, state.clone(), clock)?;
+        let (keeper, key_made) = Doorkeeper::open(rules, state.clone(), Arc::clone(&clock), node)?;
+        let held = keeper.held();
+        let shared = keeper.people.as_ref().map(|people| people.node.clone());
         let connections = Connections::default();
         let mut registry = metrics::registry(
             &requests,
             &connections,
             started.as_millisecond() as f64 / 1000.0,
         );
+        let demo = metrics::demo_mark(&mut registry);
         let listeners = [("web", seats.clone()), ("guests", guest_seats.clone())];
         seats::register(
             metrics::weir(&mut registry),
             "web_connections_ended",
             listeners,
         );
+        if let Some(node) = shared.clone() {
+            let figures = Box::new(NodeMetrics::new(node, held));
+            metrics::weir(&mut registry).register_collector(figures);
+        }
         let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut missing, mut guests, mut connect) = (Vec::new(), Vec::new(), Vec::new());
         let (mut cached, mut public) = (Vec::new(), Vec::new());
@@ -150,6 +177,7 @@ impl App {
             files.extend(contribution.files);
             fronts.push(contribution.front);
         }
+        let heard = Heard::open(state.clone(), clock, &mut connect)?;
         let caches = Box::new(CacheFigures(cached));
         metrics::weir(&mut registry).register_collector(caches);
         let engines: Vec<Engine> = fronts
@@ -182,6 +210,7 @@ impl App {
                 public,
                 assets: Assets::load(),
                 zone: TimeZone::system(),
+                node: shared,
             })),
             fronts,
             requests,
@@ -202,6 +231,8 @@ impl App {
             described: operations.iter().map(|(one, _)| one.address()).collect(),
             tried: TriedFiles::new(files),
             first_run: FirstRun::open(state.clone())?,
+            heard,
+            demo,
         })))
     }
 
@@ -251,11 +282,22 @@ impl App {
     /// Says on every page, and to programs, that upstreams and clients are made up.
     pub fn mark_as_demo(&self) {
         self.0.shell.demo.store(true, Ordering::Relaxed);
+        self.0.demo.set(1);
     }
 
     /// Whether upstreams and clients are made up.
     pub fn is_demo(&self) -> bool {
         self.0.shell.is_demo()
+    }
+
+    /// When programs were last heard, over restarts.
+    pub(crate) fn heard(&self) -> &Heard {
+        &self.0.heard
+    }
+
+    /// A short mark of a text, the same after a restart. Keyed, so that nobody can guess the text from it.
+    pub fn mark_of(&self, text: &str) -> String {
+        self.0.keeper.mark_of(text)
     }
 
     /// Makes a new sign-in link, which replaces the previous one; returns its path and query.
@@ -279,6 +321,34 @@ impl App {
             app.0.keeper.set(settings);
             made
         })
+    }
+
+    /// This node, if there are several.
+    pub(crate) fn node(&self) -> Option<&Node> {
+        Some(&self.0.keeper.people.as_ref()?.node)
+    }
+
+    /// The tables that this part holds together with other nodes, by name.
+    pub(crate) fn held(&self) -> Vec<(&'static str, Replica)> {
+        self.0.keeper.held()
+    }
+
+    /// Keeps what nodes hold together in step until told to stop; the listener ([`crate::run`]) does.
+    pub async fn share(&self, stop: CancellationToken) {
+        let held = self.held();
+        let all = held.iter().map(|(_, held)| held.run(stop.clone()));
+        futures_util::future::join_all(all).await;
+    }
+
+    /// Tells other nodes what has changed here, and hears what has changed there, now.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn exchange(&self) -> Result<(), Lost> {
+        for (_, held) in self.held() {
+            held.exchange().await?;
+        }
+        Ok(())
     }
 
     /// All routes, each behind its access rule.
@@ -324,6 +394,7 @@ impl App {
             .merge(status::routes())
             .merge(pages::keys::api())
             .merge(live::routes())
+            .merge(nodes::api::routes())
             .route(document, openapi::show)
             .route(series::operation(), series::show)
     }

@@ -1,9 +1,13 @@
 //! Keys, sign-in links, sessions and form tokens: who someone is. What they may open is `access`.
 
 pub(crate) mod cookie;
+pub(crate) mod firsts;
+mod forms;
+mod gone;
 pub(crate) mod keys;
 pub(crate) mod link;
 mod managing;
+pub(crate) mod people;
 pub(crate) mod secrets;
 pub(crate) mod session;
 mod settings;
@@ -17,21 +21,24 @@ use std::{
 use arc_swap::ArcSwap;
 use axum::http::{HeaderMap, header};
 use jiff::Timestamp;
-use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 use weir_config::Secret;
+use weir_engine::Node;
 use weir_store::sqlite::File;
 
 pub(crate) use self::settings::SignInSettings;
 pub use self::settings::kept_key;
 use self::{
+    firsts::{FirstKey, FirstKeys},
+    forms::{FormSecret, FormSecrets},
     keys::{Bearer, Keys},
+    people::{Kept, People},
     secrets::Hash,
     session::{Session, Sessions},
     site::Site,
 };
 use crate::{
-    Auth, Client, Clock, Error, Identity, Throttle, Visitor, rules::RequestRules,
+    Auth, Client, Clock, Error, Identity, Throttle, Visitor, nodes::Replica, rules::RequestRules,
     visitor::SessionId,
 };
 
@@ -50,6 +57,14 @@ pub(crate) enum Pass {
     /// The key of this print.
     Key(Hash),
     Session(Hash),
+}
+
+/// What a request carries that may be unknown here.
+pub(crate) struct Sought {
+    /// What the cookie of a session holds.
+    pub(crate) session: Option<String>,
+    pub(crate) key: Option<String>,
+    pub(crate) site: Site,
 }
 
 /// What came of a sign-in link.
@@ -78,8 +93,12 @@ pub(crate) struct Doorkeeper {
     /// Wrong keys that another site may have made a browser send. Counted separately, or any page could lock out the
     /// programs at its reader's address; but still counted, or a guesser would only have to pose as a browser.
     foreign: Throttle,
-    form: Hash,
+    forms: FormSecrets,
     first_start: bool,
+    /// The first keys of all nodes.
+    firsts: FirstKeys,
+    /// What is held together with other nodes, if there are several.
+    pub(crate) people: Option<People>,
 }
 
 impl Doorkeeper {
@@ -88,6 +107,7 @@ impl Doorkeeper {
         rules: RequestRules,
         file: File,
         clock: Arc<dyn Clock>,
+        node: Option<Node>,
     ) -> Result<(Self, Option<Secret>), Error> {
         file.migrate(secrets::MIGRATIONS)?;
         let now = clock.now().as_second();
@@ -96,22 +116,67 @@ impl Doorkeeper {
         let (settings, made) = SignInSettings::new(rules, &file, now)?;
         let form = *blake3::hash(&form).as_bytes();
         let sessions = file.read(Sessions::load)?;
-        let keys = file.read(Keys::load)?;
+        let keys = file.read(|connection| Keys::load(connection, node.is_some()))?;
         let first_used = file.read(|connection| secrets::made(connection, secrets::USED))?;
-        let keeper = Self {
-            file,
-            clock,
-            keys,
-            first_used: AtomicI64::new(first_used),
+        let kept = Kept {
+            forms: file.read(|connection| {
+                let made = secrets::made(connection, "form")?;
+                FormSecrets::load(connection, FormSecret { made, secret: form })
+            })?,
+            firsts: file.read(FirstKeys::load)?,
             ended: watch::Sender::new(()),
+            clock,
             sessions,
+            keys,
+            file,
+        };
+        let keeper = Self {
+            people: node.map(|node| People::new(node, kept.clone())),
+            file: kept.file,
+            clock: kept.clock,
+            keys: kept.keys,
+            first_used: AtomicI64::new(first_used),
+            ended: kept.ended,
+            sessions: kept.sessions,
             settings: ArcSwap::from_pointee(settings),
             throttle: Throttle::default(),
             foreign: Throttle::default(),
-            form,
+            forms: kept.forms,
+            firsts: kept.firsts,
             first_start,
         };
+        keeper.note_first()?;
         Ok((keeper, made))
+    }
+
+    /// Keeps this node's first key beside those of the others, and tells them if it is another one.
+    fn note_first(&self) -> Result<(), Error> {
+        let Some(people) = &self.people else {
+            return Ok(());
+        };
+        let settings = self.settings.load();
+        let before = self.firsts.of(people.node.id());
+        let first = FirstKey {
+            node: people.node.id(),
+            name: people.node.name().into(),
+            print: settings.print,
+            strong: settings.strong,
+            changes: before.as_ref().map_or(1, |first| first.changes),
+            revoked: false,
+        };
+        let first = match before {
+            Some(before) if before == first => return Ok(()),
+            Some(before) => FirstKey {
+                changes: before.changes.saturating_add(1),
+                ..first
+            },
+            None => first,
+        };
+        let (firsts, kept) = (self.firsts.clone(), first.clone());
+        self.file
+            .write_blocking(move |tx| firsts.merge(tx, &kept))?;
+        people.tell_first(&first);
+        Ok(())
     }
 
     /// Makes new settings, for [`Doorkeeper::set`]. Returns the key if it was made just now.
@@ -126,10 +191,24 @@ impl Doorkeeper {
     pub(crate) fn set(&self, settings: SignInSettings) {
         self.settings.store(Arc::new(settings));
         self.ended.send_replace(());
+        if let Err(error) = self.note_first() {
+            tracing::warn!(%error, "other nodes do not hear of the new first key");
+        }
     }
 
     pub(crate) fn settings(&self) -> Arc<SignInSettings> {
         self.settings.load_full()
+    }
+
+    /// What is held together with other nodes, by the table's name.
+    pub(crate) fn held(&self) -> Vec<(&'static str, Replica)> {
+        let held = self.people.as_ref().map(|people| {
+            [
+                ("keys", people.keys.clone()),
+                ("sessions", people.sessions.clone()),
+            ]
+        });
+        held.into_iter().flatten().collect()
     }
 
     /// Nothing was stored before this start.
@@ -141,11 +220,9 @@ impl Doorkeeper {
     /// is not accepted even if it is right, or guessing could continue at full speed. A key that Weir made is accepted:
     /// nobody guesses 160 bits, so nobody can lock out the programs that have it.
     pub(crate) fn key(&self, given: &str, client: &Client, site: Site) -> Result<Bearer, NotTaken> {
-        let settings = self.settings.load();
         let bearer = self.known(given);
-        let is_chosen = |bearer: &Bearer| bearer.name.is_none() && !settings.strong;
         if let Some(bearer) = &bearer
-            && !is_chosen(bearer)
+            && bearer.strong
         {
             self.note_use(bearer);
             return Ok(bearer.clone());
@@ -164,16 +241,52 @@ impl Doorkeeper {
     /// Who has the key with this hash, if it holds.
     pub(crate) fn bearer(&self, print: &Hash) -> Option<Bearer> {
         let (first, other) = (self.settings.load().bearer(print), self.keys.bearer(print));
-        first.or(other)
+        let node = self.people.as_ref().map(|people| people.node.id());
+        let elsewhere = node.and_then(|node| self.firsts.bearer(print, node));
+        first.or(other).or(elsewhere)
+    }
+
+    /// Looks at the store once if a cookie or key is not known here, before it is refused: another node may have made it a
+    /// moment ago. Whoever sent too many wrong ones is not looked up.
+    pub(crate) async fn look_for(&self, sought: &Sought, client: &Client) {
+        let Some(people) = &self.people else { return };
+        let is_new = |token: &String| !self.sessions.has(token) && !self.sessions.is_ended(token);
+        let is_session = sought.session.as_ref().is_some_and(is_new);
+        let is_key = sought.key.as_ref().is_some_and(|key| {
+            let print = secrets::hash(key);
+            self.bearer(&print).is_none() && !self.keys.is_revoked(&print)
+        });
+        if !(is_session || is_key) || self.blocked(client, sought.site) {
+            return;
+        }
+        // A session is worth nothing without its key, which may be as new.
+        let sessions = async {
+            if is_session {
+                people.sessions.look().await;
+            }
+        };
+        tokio::join!(people.keys.look(), sessions);
+    }
+
+    fn blocked(&self, client: &Client, site: Site) -> bool {
+        let pace = self.settings.load().rules.wrong_keys;
+        let until = self
+            .throttle_of(site)
+            .blocked(client.address, self.clock.now(), pace);
+        until.is_some()
+    }
+
+    fn throttle_of(&self, site: Site) -> &Throttle {
+        match site {
+            Site::Ours => &self.throttle,
+            Site::Other => &self.foreign,
+        }
     }
 
     fn counted(&self, client: &Client, site: Site, right: bool) -> Result<(), NotTaken> {
         let settings = self.settings.load();
         let pace = settings.rules.wrong_keys;
-        let throttle = match site {
-            Site::Ours => &self.throttle,
-            Site::Other => &self.foreign,
-        };
+        let throttle = self.throttle_of(site);
         let now = self.clock.now();
         if let Some(until) = throttle.blocked(client.address, now, pace) {
             return Err(NotTaken::Throttled { until });
@@ -217,7 +330,16 @@ impl Doorkeeper {
         self.file
             .write_durable(move |tx| sessions.insert(tx, &new))
             .await?;
+        self.told_session(secrets::hash(&token)).await;
         Ok(token)
+    }
+
+    /// Tells other nodes what is known of a session, and waits until they can know it.
+    async fn told_session(&self, id: Hash) {
+        if let Some(people) = &self.people {
+            people.tell_session(id, self.sessions.news(&id).as_ref());
+            people.told().await;
+        }
     }
 
     /// Signs in by link and uses it up. A wrong link counts as a wrong key; the right one, of 160 random bits, signs
@@ -252,7 +374,10 @@ impl Doorkeeper {
             })
             .await?;
         match taken {
-            true => Ok(Followed::In(token)),
+            true => {
+                self.told_session(secrets::hash(&token)).await;
+                Ok(Followed::In(token))
+            }
             false => Ok(self.wrong_link(client, site)),
         }
     }
@@ -314,6 +439,9 @@ impl Doorkeeper {
         let now = self.clock.now();
         let lifetime = self.settings.load().rules.session_lifetime;
         self.sessions.seen(&id, now, lifetime);
+        if let Some(people) = &self.people {
+            people.tell_session(id, self.sessions.news(&id).as_ref());
+        }
         Ok(self
             .file
             .write_later(move |tx| session::write_seen(tx, &id, now, lifetime))?)
@@ -321,27 +449,37 @@ impl Doorkeeper {
 
     /// Ends a session.
     pub(crate) async fn sign_out(&self, id: Hash) -> Result<(), Error> {
-        let sessions = self.sessions.clone();
-        Ok(self
+        let (sessions, now) = (self.sessions.clone(), self.clock.now().as_second());
+        let ended = self
             .file
-            .write_durable(move |tx| sessions.end(tx, &id))
-            .await?)
+            .write_durable(move |tx| sessions.end(tx, &id, now))
+            .await?;
+        self.told_ended(&ended).await;
+        Ok(())
+    }
+
+    async fn told_ended(&self, ended: &session::EndedSessions) {
+        if let Some(people) = &self.people {
+            people.tell_ended(ended);
+            people.told().await;
+        }
+    }
+
+    /// A short mark of a text, which says nothing of it.
+    pub(crate) fn mark_of(&self, text: &str) -> String {
+        // Apart from form tokens, which are made with the same key.
+        let mark = [b"mark\0", text.as_bytes()].concat();
+        self.forms.token(&mark)
     }
 
     /// The token that every form carries: bound to the session, or to the form cookie while there is no session.
     pub(crate) fn form_token(&self, bound_to: &[u8]) -> String {
-        let hash = blake3::keyed_hash(&self.form, bound_to);
-        data_encoding::BASE32_NOPAD
-            .encode(&hash.as_bytes()[..20])
-            .to_ascii_lowercase()
+        self.forms.token(bound_to)
     }
 
-    /// Whether a form came from a page of ours, shown to the same visitor.
+    /// Whether a form came from a page of ours, shown to the same visitor by any node.
     pub(crate) fn form_token_is_right(&self, bound_to: &[u8], given: &str) -> bool {
-        self.form_token(bound_to)
-            .as_bytes()
-            .ct_eq(given.as_bytes())
-            .into()
+        self.forms.is_right(bound_to, given)
     }
 }
 

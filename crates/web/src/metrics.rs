@@ -153,6 +153,17 @@ impl Collector for CacheFigures {
 /// Connections open on the web listener.
 pub(crate) type Connections = Gauge<i64, AtomicI64>;
 
+/// Whether upstreams and clients are made up.
+pub(crate) type DemoMark = Gauge<i64, AtomicI64>;
+
+/// Registers the mark of a demo, and returns it.
+pub(crate) fn demo_mark(registry: &mut Registry) -> DemoMark {
+    let mark = DemoMark::default();
+    let help = "1 if upstreams and clients are made up, as in a demo";
+    weir(registry).register("demo", help, mark.clone());
+    mark
+}
+
 /// A registry with what the web part itself measures.
 pub(crate) fn registry(requests: &Requests, connections: &Connections, started: f64) -> Registry {
     let mut registry = Registry::default();

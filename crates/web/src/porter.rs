@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use tokio::sync::watch;
 
 use crate::access::refused_as;
+use crate::auth::Sought;
 use crate::auth::secrets::Hash;
 use crate::auth::site::Site;
 use crate::seats::Holder;
@@ -45,6 +46,22 @@ impl Porter {
     /// Whether nobody needs a key, by `web.auth`.
     pub fn is_open(&self) -> bool {
         self.0.keeper().settings().rules.auth == Auth::None
+    }
+
+    /// Whether upstreams and clients are made up.
+    pub fn is_demo(&self) -> bool {
+        self.0.is_demo()
+    }
+
+    /// Looks once whether another node has made a key that is not known here, before [`Porter::key`] refuses it. Returns at
+    /// once if it is known, or there is one node alone, and after 300 ms at most.
+    pub async fn look_for(&self, given: &str, client: &Client) {
+        let sought = Sought {
+            session: None,
+            key: Some(given.to_owned()),
+            site: Site::Ours,
+        };
+        self.0.keeper().look_for(&sought, client).await;
     }
 
     /// Checks a key; wrong ones are counted by address together with those that are sent to the web listener.

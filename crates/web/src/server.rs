@@ -9,7 +9,7 @@ use std::{io, time::Duration};
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::App;
+use crate::{App, heard::LOOK};
 
 use self::connection::Service;
 
@@ -38,6 +38,15 @@ pub async fn run(
         shutdown.cancelled().await;
         app.live().close();
     };
+    let heard = async {
+        while tokio::time::timeout(LOOK, shutdown.cancelled())
+            .await
+            .is_err()
+        {
+            app.heard().note();
+        }
+        app.heard().note();
+    };
     let guests = app.take_guests().into_iter().map(|(front, guests)| {
         let (waiting, router) = guests;
         let (app, shutdown) = (app.clone(), shutdown.clone());
@@ -50,7 +59,9 @@ pub async fn run(
     tokio::join!(
         listen(listener, app.clone(), shutdown.clone(), drain),
         guests,
-        live
+        live,
+        heard,
+        app.share(shutdown.clone())
     )
     .0
 }

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
-use jiff::tz::TimeZone;
+use jiff::{Timestamp, tz::TimeZone};
 use parking_lot::{Mutex, RwLock};
-use weir_engine::Recent;
+use weir_engine::{Node, Recent};
 
 use self::kept::{KEPT, KeptPages};
 use crate::{
     ConnectPanel, Failure, Icon, Identity, NavEntry, NavGroup, Right, Visitor, assets::Assets, kit,
+    nodes::view::NodesView,
 };
 
 /// What all pages share.
@@ -37,6 +38,8 @@ pub(crate) struct Shell {
     pub(crate) upstreams_file: RwLock<String>,
     /// Upstreams and clients are made up; set before anybody is served.
     pub(crate) demo: AtomicBool,
+    /// This node, if there are several.
+    node: Option<Node>,
 }
 
 /// What every page of a demo says.
@@ -50,6 +53,7 @@ pub(crate) struct Furniture {
     pub(crate) public: Vec<&'static str>,
     pub(crate) assets: Assets,
     pub(crate) zone: TimeZone,
+    pub(crate) node: Option<Node>,
 }
 
 #[derive(Template)]
@@ -63,6 +67,15 @@ struct Frame<'a> {
     theme: Option<&'a str>,
     path: &'a str,
     version: &'a str,
+}
+
+impl Frame<'_> {
+    /// Whether a visitor who is known may not do everything. Live parts are the same for all, so what they cannot use is
+    /// hidden by the style.
+    fn is_lesser(&self) -> bool {
+        let known = self.visitor.filter(|known| known.identity.signed_in());
+        known.is_some_and(|known| !known.may(Right::Everything))
+    }
 }
 
 #[derive(Template)]
@@ -81,6 +94,7 @@ impl Shell {
             public,
             assets,
             zone,
+            node,
         } = furniture;
         nav.push(NavEntry {
             label: "Overview",
@@ -106,6 +120,7 @@ impl Shell {
             config_file: RwLock::new("weir.yaml".to_owned()),
             upstreams_file: RwLock::new("upstreams.yaml".to_owned()),
             demo: AtomicBool::new(false),
+            node,
         }
     }
 
@@ -212,6 +227,22 @@ impl Shell {
                 account,
             },
         )
+    }
+
+    /// On pages of settings: that this node is alone, and why, for the store is set there.
+    fn alone(&self, path: &str) -> Option<String> {
+        let node = self
+            .node
+            .as_ref()
+            .filter(|_| path.starts_with("/settings"))?;
+        let timeline = node.timeline();
+        let now = Timestamp::try_from(timeline.wall(timeline.now())).ok()?;
+        NodesView::at(node, now, self.zone.clone()).alone_sentence()
+    }
+
+    /// The name of this node, if there are several.
+    pub(crate) fn node_name(&self) -> Option<&str> {
+        self.node.as_ref().map(Node::name)
     }
 
     pub(crate) fn is_demo(&self) -> bool {

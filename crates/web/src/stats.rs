@@ -20,7 +20,7 @@ use crate::{
 
 /// `/stats` and `/metrics`, for this machine, `web.trusted` and whoever has a key.
 pub(crate) fn routes() -> ApiRoutes<App> {
-    let figures = map(any()).about("Version, start, uptime, the figures of each front under `fronts`, and those of the tracker also on top.");
+    let figures = map(any()).about("Version, start, uptime, whether it is a demo, the figures of each front under `fronts`, and those of the tracker also on top.");
     let stats = Operation::get("/stats", "Figures")
         .needs(Right::Read)
         .query("format", choice(["text", "json"]))
@@ -94,6 +94,7 @@ fn as_json(app: &App) -> Value {
     top.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
     top.insert("started".into(), json!(app.started().to_string()));
     top.insert("uptime_seconds".into(), json!(app.uptime()));
+    top.insert("demo".into(), json!(app.is_demo()));
     top.insert("fronts".into(), Value::Object(fronts));
     Value::Object(top)
 }
@@ -104,6 +105,9 @@ fn as_text(app: &App) -> String {
         format!("started {}", app.started()),
         format!("uptime_seconds {}", app.uptime()),
     ];
+    if app.is_demo() {
+        lines.push("demo 1".to_owned());
+    }
     for (name, stats) in app.sections() {
         lines.push(String::new());
         lines.push(format!("[{name}]"));

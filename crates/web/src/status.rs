@@ -10,6 +10,7 @@ use weir_engine::{Counters, Figures};
 use crate::{
     App, CardState, Right,
     contribution::Contributed,
+    nodes,
     openapi::{
         ApiRoutes, Operation, Schema,
         schema::{choice, count, flag, list, map, object, text, time},
@@ -77,6 +78,7 @@ fn described() -> Schema {
             "sentence",
             text().about("The opening sentence of the overview."),
         ),
+        ("nodes", nodes::api::standing_schema()),
         ("ready", flag().about("As `/readyz` says.")),
         ("missing", list(text())),
         ("fronts", list(front)),
@@ -101,6 +103,7 @@ pub(crate) async fn status(State(app): State<App>) -> Json<Value> {
         "started": app.started().to_string(),
         "uptime_seconds": app.uptime(),
         "sentence": pages::overview::opening(&app),
+        "nodes": nodes::api::standing(&app),
         "ready": missing.is_empty(),
         "missing": missing,
         "fronts": fronts(&app),

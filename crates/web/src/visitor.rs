@@ -92,6 +92,11 @@ impl Visitor {
         self.bearer.as_ref()?.name.as_deref()
     }
 
+    /// The name of the node that answers, if there are several.
+    pub fn node_name(&self) -> Option<&str> {
+        self.shell.node_name()
+    }
+
     /// Who they are, for their own eyes.
     pub(crate) fn account(&self) -> String {
         match (self.identity, self.key_name(), self.right) {
@@ -120,6 +125,11 @@ impl Visitor {
             name: last.name.to_string(),
             used: last.used(),
         })
+    }
+
+    /// Whether there is a key of this name.
+    pub fn has_key(&self, name: &str) -> bool {
+        self.keys.all().iter().any(|key| *key.name == *name)
     }
 
     /// The first key, if this visitor may see it.

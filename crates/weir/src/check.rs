@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use weir_config::{Section, sample, to_table, to_yaml};
 
 use crate::cli::{Check, Cli};
-use crate::config::{Config, Loaded, WithoutEffect, load};
+use crate::config::{Config, Loaded, load};
 
 /// Prints the configuration in use, each value with its source, or the sample to `out`, and the verdict to `notes`.
 pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow::Result<()> {
@@ -17,7 +17,7 @@ pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow
         return Ok(());
     }
     let Loaded {
-        config,
+        config: _,
         resolved,
         file,
         added,
@@ -28,9 +28,6 @@ pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow
         to_yaml(&resolved)
     };
     out.write_all(text.as_bytes())?;
-    for WithoutEffect { key, why } in config.without_effect() {
-        writeln!(notes, "weir: warning: {key} is {why}")?;
-    }
     if added.denied {
         let path = added.path.display();
         writeln!(

@@ -5,6 +5,7 @@
 pub mod engine;
 mod load;
 pub mod log;
+pub mod node;
 pub mod store;
 
 use std::path::PathBuf;
@@ -74,8 +75,10 @@ section! {
         notify: weir_notify::config::Config;
         /// How upstreams are called.
         engine: engine::Config;
-        /// How state is kept.
+        /// How state is kept, and what several nodes share.
         store: store::Config;
+        /// This node among others.
+        node: node::Config;
     }
     then |config, fields| {
         let limit = config.web.limits.request_timeout;
@@ -85,26 +88,9 @@ section! {
                 fields.refuse(key, text);
             }
         }
-    }
-}
-
-/// A key that is set and has no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WithoutEffect {
-    /// The key.
-    pub key: &'static str,
-    /// Why, and what is the case instead.
-    pub why: &'static str,
-}
-
-impl Config {
-    /// Keys for what is not built yet. They are accepted, so that a file for a later Weir works, but whoever sets them
-    /// must be told.
-    pub fn without_effect(&self) -> Vec<WithoutEffect> {
-        let redis = self.store.redis.is_some().then_some(WithoutEffect {
-            key: "store.redis",
-            why: "not built yet: this node runs alone",
-        });
-        redis.into_iter().collect()
+        if config.store.redis.is_some() && config.store.secret.is_none() {
+            let text = "set this to the same long random text on all nodes that share store.redis, such as the output of: openssl rand -hex 24";
+            fields.refuse("store.secret", text);
+        }
     }
 }

@@ -10,6 +10,7 @@ mod greeting;
 mod listen;
 mod logs;
 mod news;
+mod node;
 mod notify;
 mod reload;
 mod search;
@@ -33,13 +34,14 @@ use weir_engine::Vitals;
 use weir_store::sqlite::File;
 use weir_web::{App, Contribution, Requests, Standby, System};
 
-use crate::config::{Loaded, Sources, WithoutEffect};
+use crate::config::{Loaded, Sources};
 
 use self::backups::Backups;
 pub(crate) use self::data::Data;
 use self::fronts::{Base, Fronts};
 use self::listen::Standing;
 use self::logs::Logs;
+use self::node::Beating;
 use self::reload::Running;
 use self::signals::{Signal, Signals};
 use self::systemd::{Heartbeat, Manager};
@@ -125,7 +127,9 @@ async fn serve(
     // Fronts may take a while: files are read, tables migrated.
     let starting = Standing::by(listener, Standby::Starting);
     let stop = CancellationToken::new();
-    let engines = engine::Engines::new(config.engine.clone(), config.store.clone(), &state)?;
+    let mut engines = engine::Engines::new(config.engine.clone(), &config.store, &state)?;
+    let node = Beating::start(&config, &state, engines.timeline)?;
+    engines.node = node.as_ref().map(Beating::node);
     let base = Base {
         config: &config,
         data: data.path(),
@@ -154,7 +158,8 @@ async fn serve(
         &stop,
     ));
     contributions.push(upstreams::contribution(&running));
-    let web = App::open(
+    let web = App::open_at(
+        engines.node.clone(),
         config.web.clone(),
         &state,
         Arc::new(System),
@@ -166,9 +171,6 @@ async fn serve(
     let twice = listen::twice(listener).context("the web listener cannot be kept for the end");
     let (listener, after) = twice?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, data = %data.path().display(), "started");
-    for WithoutEffect { key, why } in config.without_effect() {
-        tracing::warn!(key, "{why}");
-    }
     let file = running.to_edit();
     if let Manner::Demo(_) = manner {
         tracing::warn!("{}", weir_web::DEMO);
@@ -241,6 +243,10 @@ async fn serve(
         }
     };
     backups.close();
+    // After the fronts: what their last calls did belongs to what this node leaves behind.
+    if let Some(node) = node {
+        node.stop().await;
+    }
     fronts.close();
     drop(stopping);
     // Last, because fronts write to it until they are closed.

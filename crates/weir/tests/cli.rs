@@ -49,18 +49,6 @@ fn check_prints_the_configuration_and_a_verdict() {
 }
 
 #[test]
-fn check_warns_of_keys_without_effect() {
-    let dir = with_file("store: { redis: 'redis://127.0.0.1' }\n");
-    let output = weir(dir.path(), &["check"]);
-    assert!(output.status.success());
-    assert_eq!(
-        notes(&output),
-        "weir: warning: store.redis is not built yet: this node runs alone\n\
-         weir: the configuration is correct (weir.yaml)\n"
-    );
-}
-
-#[test]
 fn explain_names_the_source_of_each_value() {
     let dir = with_file("web: { listen: '127.0.0.1:0' }\n");
     let text = out(&weir(dir.path(), &["check", "--explain", "-Q", "7"]));

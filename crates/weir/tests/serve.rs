@@ -17,6 +17,8 @@ mod demo;
 mod first_run;
 #[path = "serve/forwarder.rs"]
 mod forwarder;
+#[path = "serve/full_disk.rs"]
+mod full_disk;
 #[path = "serve/keys.rs"]
 mod keys;
 #[path = "serve/live.rs"]
@@ -29,6 +31,8 @@ mod monitoring;
 mod news;
 #[path = "serve/newsreaders.rs"]
 mod newsreaders;
+#[path = "serve/nodes.rs"]
+mod nodes;
 #[path = "serve/notify.rs"]
 mod notify;
 #[path = "serve/pages.rs"]
@@ -72,10 +76,15 @@ impl Weir {
     /// Starts it in `dir` and waits for the address of its first URL.
     fn start(dir: &Path, args: &[&str]) -> (Self, SocketAddr) {
         let mut weir = Self::spawn(dir, args);
-        let url = weir.line("http://");
-        let rest = url.split("http://").nth(1).unwrap();
-        let address = rest.split('/').next().unwrap().parse().unwrap();
+        let address = weir.address();
         (weir, address)
+    }
+
+    /// The address of the next URL that it prints.
+    fn address(&mut self) -> SocketAddr {
+        let url = self.line("http://");
+        let rest = url.split("http://").nth(1).unwrap();
+        rest.split('/').next().unwrap().parse().unwrap()
     }
 
     fn spawn(dir: &Path, args: &[&str]) -> Self {
@@ -207,18 +216,6 @@ fn without_configuration_it_starts_and_says_what_to_do_next() {
     weir.line(&format!("weir check --sample > {}", file.display()));
     weir.signal("TERM");
     assert!(weir.end().0.success());
-}
-
-#[test]
-fn keys_without_effect_are_warned_of() {
-    let dir = TempDir::new().unwrap();
-    config(dir.path(), "store: { redis: 'redis://127.0.0.1' }\n");
-    let (mut weir, _) = Weir::start(dir.path(), &[]);
-    weir.signal("TERM");
-    weir.line("stopped");
-    let (_, text) = weir.end();
-    let warned = |line: &str| line.contains("key=\"store.redis\"") && line.contains("WARN");
-    assert!(text.lines().any(warned), "{text}");
 }
 
 #[test]

@@ -100,6 +100,13 @@ class Weir {
     if (!text.includes('8:interval')) throw new Error(`the tracker says ${text}`);
   }
 
+  /** Adds an upstream, as a program does. */
+  async add(front, entry) {
+    const headers = { 'x-api-key': this.key, 'content-type': 'application/json' };
+    const answer = await fetch(`${this.origin}/api/v1/upstreams`, { method: 'POST', headers, body: JSON.stringify({ front, entry }) });
+    if (answer.status !== 201) throw new Error(`${answer.status}: ${await answer.text()}`);
+  }
+
   /** The key, if this was the first start in its directory. */
   get key() {
     return this.output.match(KEY)?.[1];

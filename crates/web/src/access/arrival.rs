@@ -9,7 +9,7 @@ use axum::{
 use super::{Access, AccessRule};
 use crate::{
     Auth, Client, Failure, Identity, RequestId, Right, Visitor,
-    auth::{self, NotTaken, cookie, keys::Bearer, secrets::Hash, site::Site},
+    auth::{self, NotTaken, Sought, cookie, keys::Bearer, secrets::Hash, site::Site},
     forms::field,
     pages,
     visitor::SessionId,
@@ -94,18 +94,35 @@ impl AccessRule {
         })
     }
 
-    /// Whose the key in the request is; `None` without a key.
-    fn identify(&self, request: &Request, client: &Client) -> Result<Option<Bearer>, NotTaken> {
+    /// What another node may have made a moment ago.
+    pub(super) fn sought(&self, request: &Request, client: &Client) -> Option<Sought> {
+        self.app.keeper().people.as_ref()?;
+        let headers = request.headers();
+        let sought = Sought {
+            session: cookie::read(headers, cookie::SESSION).map(ToOwned::to_owned),
+            key: self.given_key(request, client),
+            site: Site::of(headers, client),
+        };
+        (sought.session.is_some() || sought.key.is_some()).then_some(sought)
+    }
+
+    /// The key in the request, where one makes a difference.
+    fn given_key(&self, request: &Request, client: &Client) -> Option<String> {
         let near = matches!(self.access, Access::Trusted) && client.near();
         if matches!(self.access, Access::Open) || near {
-            return Ok(None);
+            return None;
         }
         let header = auth::header_key(request.headers());
         let safe = matches!(*request.method(), Method::GET | Method::HEAD);
         let query = (self.access.takes_query_key() && safe)
             .then(|| query_key(request))
             .flatten();
-        let Some(given) = header.map(ToOwned::to_owned).or(query) else {
+        header.map(ToOwned::to_owned).or(query)
+    }
+
+    /// Whose the key in the request is; `None` without a key.
+    fn identify(&self, request: &Request, client: &Client) -> Result<Option<Bearer>, NotTaken> {
+        let Some(given) = self.given_key(request, client) else {
             return Ok(None);
         };
         let keeper = self.app.keeper();

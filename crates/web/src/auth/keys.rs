@@ -13,6 +13,7 @@ use subtle::ConstantTimeEq;
 use weir_store::rusqlite::{self, Connection, Transaction};
 use weir_store::sqlite::File;
 
+use super::gone::{Gone, GoneKind};
 use super::secrets::{self, Hash};
 use crate::{Error, Right};
 
@@ -20,27 +21,34 @@ use crate::{Error, Right};
 pub(crate) const KEYS: usize = 100;
 /// Characters of a name at most.
 pub(crate) const NAME: usize = 40;
+/// Maximum keys that are taken over from other nodes, beside whatever they were made for: several nodes may each have made
+/// as many as they may before they met.
+const TAKEN_KEYS: usize = 1000;
 /// Seconds between two records of a key's use.
 const USED_EVERY: i64 = 60;
+/// How long the end of a key is remembered: a node may come back after years with a key that was revoked meanwhile.
+const REMEMBERED: i64 = 10 * 366 * 24 * 60 * 60;
 
 /// Who sent a key, or opened a session with one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bearer {
     /// Hash of the key.
     pub(crate) print: Hash,
-    /// The key's name; `None` for the first one.
+    /// The key's name; `None` for the first one, of this node or another.
     pub(crate) name: Option<Arc<str>>,
     pub(crate) right: Right,
+    /// Weir made the key itself, from 160 random bits.
+    pub(crate) strong: bool,
 }
 
 /// A key as it is known; the key itself is known to whoever was given it.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Never given to another key.
+    /// Never given to another key. Among several nodes it is made of the hash, so that it means the same on all of them.
     pub(crate) id: i64,
     pub(crate) name: Arc<str>,
     pub(crate) right: Right,
-    print: Hash,
+    pub(crate) print: Hash,
     pub(crate) made: i64,
     /// When it was last sent, in seconds, as exact as [`USED_EVERY`]; 0 for never.
     used: AtomicI64,
@@ -52,13 +60,34 @@ impl Key {
         moment(self.used.load(Ordering::Relaxed))
     }
 
+    fn news(&self) -> KeyNews {
+        KeyNews::Holds {
+            name: self.name.to_string(),
+            right: self.right,
+            made: self.made,
+            used: self.used.load(Ordering::Relaxed),
+        }
+    }
+
     fn bearer(&self) -> Bearer {
         Bearer {
             print: self.print,
             name: Some(Arc::clone(&self.name)),
             right: self.right,
+            strong: true,
         }
     }
+}
+
+/// What came of another node's news of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MergedKey {
+    /// Both know the same now.
+    Same,
+    /// This node knows more.
+    KnowsMore,
+    /// It was revoked just now: its sessions end.
+    Revoked,
 }
 
 /// A time that may be none.
@@ -87,34 +116,57 @@ pub(crate) enum NotMade {
     Full,
 }
 
-/// All keys beside the first; clones are the same ones.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Keys(Arc<ArcSwap<Vec<Arc<Key>>>>);
+/// What another node knows of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KeyNews {
+    /// It holds, or did when this was written.
+    Holds {
+        name: String,
+        right: Right,
+        made: i64,
+        used: i64,
+    },
+    /// It was revoked, and that is remembered until this second.
+    Revoked(i64),
+}
+
+/// All keys beside the first, and those that were revoked; clones are the same ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys {
+    rows: Arc<ArcSwap<Vec<Arc<Key>>>>,
+    gone: Gone,
+    /// Whether other nodes have the same keys.
+    shared: bool,
+}
 
 impl Keys {
     /// As the table has them.
-    pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        let rows = read(connection)?;
-        Ok(Self(Arc::new(ArcSwap::from_pointee(rows))))
+    pub(crate) fn load(connection: &Connection, shared: bool) -> rusqlite::Result<Self> {
+        let rows = read(connection, shared)?;
+        Ok(Self {
+            rows: Arc::new(ArcSwap::from_pointee(rows)),
+            gone: Gone::load(connection, GoneKind::Key)?,
+            shared,
+        })
     }
 
     /// Takes over what the table has, after a write that failed.
     pub(crate) fn reload(&self, file: &File) {
-        match file.read(read) {
-            Ok(rows) => self.0.store(Arc::new(rows)),
+        match file.read(|connection| read(connection, self.shared)) {
+            Ok(rows) => self.rows.store(Arc::new(rows)),
             Err(error) => tracing::warn!(%error, "cannot read the keys again"),
         }
     }
 
     /// All of them, by name.
     pub(crate) fn all(&self) -> Arc<Vec<Arc<Key>>> {
-        self.0.load_full()
+        self.rows.load_full()
     }
 
     /// The key whose hash this is. Every key is compared in full, so the time says nothing of any of them.
     pub(crate) fn find(&self, print: &Hash) -> Option<Arc<Key>> {
         let mut found = None;
-        for key in self.0.load().iter() {
+        for key in self.rows.load().iter() {
             if key.print.ct_eq(print).into() {
                 found = Some(Arc::clone(key));
             }
@@ -136,7 +188,7 @@ impl Keys {
         print: Hash,
         now: i64,
     ) -> rusqlite::Result<Result<Arc<Key>, NotMade>> {
-        let rows = self.0.load_full();
+        let rows = self.rows.load_full();
         if rows.iter().any(|key| is_same_name(&key.name, name)) {
             return Ok(Err(NotMade::Taken));
         }
@@ -148,42 +200,150 @@ impl Keys {
             (name, right.name(), print, now),
         )?;
         let key = Arc::new(Key {
-            id: tx.last_insert_rowid(),
+            id: id(tx.last_insert_rowid(), &print, self.shared),
             name: name.into(),
             right,
             print,
             made: now,
             used: AtomicI64::new(0),
         });
-        let mut rows = (*rows).clone();
-        let place = rows.partition_point(|other| order(other) < order(&key));
-        rows.insert(place, Arc::clone(&key));
-        self.0.store(Arc::new(rows));
+        self.add(&key);
         Ok(Ok(key))
     }
 
+    fn add(&self, key: &Arc<Key>) {
+        let mut rows = (*self.rows.load_full()).clone();
+        let place = rows.partition_point(|other| order(other) < order(key));
+        rows.insert(place, Arc::clone(key));
+        self.rows.store(Arc::new(rows));
+    }
+
     /// Takes a key away, with the hash under which its sessions are; `None` if it is gone already.
-    pub(crate) fn remove(&self, tx: &Transaction<'_>, id: i64) -> rusqlite::Result<Option<Hash>> {
-        let mut rows = (*self.0.load_full()).clone();
-        let Some(place) = rows.iter().position(|key| key.id == id) else {
+    pub(crate) fn remove(
+        &self,
+        tx: &Transaction<'_>,
+        id: i64,
+        now: i64,
+    ) -> rusqlite::Result<Option<Hash>> {
+        let rows = self.rows.load_full();
+        let Some(key) = rows.iter().find(|key| key.id == id) else {
             return Ok(None);
         };
-        tx.execute("DELETE FROM web_key WHERE id = ?1", [id])?;
-        let key = rows.remove(place);
-        self.0.store(Arc::new(rows));
+        self.revoke(tx, &key.print, now.saturating_add(REMEMBERED), now)?;
         Ok(Some(key.print))
     }
 
-    /// Notes that a key was sent; nobody waits for the row.
-    pub(crate) fn note_use(&self, key: &Key, file: &File, now: i64) -> Result<(), Error> {
-        if !is_due(&key.used, now) {
-            return Ok(());
+    /// Takes the key with this hash away if there is one, and remembers that.
+    fn revoke(
+        &self,
+        tx: &Transaction<'_>,
+        print: &Hash,
+        until: i64,
+        now: i64,
+    ) -> rusqlite::Result<()> {
+        tx.execute("DELETE FROM web_key WHERE print = ?1", [print])?;
+        self.gone.put(tx, &[(*print, until)], now)?;
+        let mut rows = (*self.rows.load_full()).clone();
+        rows.retain(|key| key.print != *print);
+        self.rows.store(Arc::new(rows));
+        Ok(())
+    }
+
+    /// Whether a key with this hash was revoked, here or elsewhere.
+    pub(crate) fn is_revoked(&self, print: &Hash) -> bool {
+        self.gone.has(print)
+    }
+
+    /// What is known of one.
+    pub(crate) fn news(&self, print: &Hash) -> Option<KeyNews> {
+        let revoked = self.gone.until(print).map(KeyNews::Revoked);
+        revoked.or_else(|| self.find(print).map(|key| key.news()))
+    }
+
+    /// What is known of all of them.
+    pub(crate) fn all_news(&self) -> Vec<(Hash, KeyNews)> {
+        let revoked = self.gone.all().into_iter();
+        let revoked = revoked.map(|(print, until)| (print, KeyNews::Revoked(until)));
+        let held = self.all();
+        let held = held.iter().map(|key| (key.print, key.news()));
+        revoked.chain(held).collect()
+    }
+
+    /// Takes over what another node knows; whether this node knows more of it. That a key was revoked is final. Names may
+    /// occur twice, since two nodes may give them at once.
+    pub(crate) fn merge(
+        &self,
+        tx: &Transaction<'_>,
+        print: &Hash,
+        news: &KeyNews,
+        now: i64,
+    ) -> rusqlite::Result<MergedKey> {
+        let (name, right, made, used) = match news {
+            KeyNews::Revoked(_) if self.gone.has(print) => return Ok(MergedKey::Same),
+            KeyNews::Revoked(until) => {
+                self.revoke(tx, print, *until, now)?;
+                return Ok(MergedKey::Revoked);
+            }
+            KeyNews::Holds { .. } if self.gone.has(print) => return Ok(MergedKey::KnowsMore),
+            KeyNews::Holds {
+                name,
+                right,
+                made,
+                used,
+            } => (name, *right, *made, *used),
+        };
+        if let Some(key) = self.find(print) {
+            let ours = key.used.fetch_max(used, Ordering::Relaxed);
+            if ours < used {
+                tx.prepare_cached("UPDATE web_key SET used = max(used, ?2) WHERE print = ?1")?
+                    .execute((print, used))?;
+            }
+            return Ok(match ours > used {
+                true => MergedKey::KnowsMore,
+                false => MergedKey::Same,
+            });
         }
-        let id = key.id;
-        Ok(file.write_later(move |tx| {
-            tx.execute("UPDATE web_key SET used = ?2 WHERE id = ?1", (id, now))?;
+        if self.rows.load().len() >= TAKEN_KEYS {
+            return Ok(MergedKey::Same);
+        }
+        tx.execute(
+            "INSERT INTO web_key (name, allows, print, made, used) VALUES (?1, ?2, ?3, ?4, ?5)",
+            (name, right.name(), print, made, used),
+        )?;
+        self.add(&Arc::new(Key {
+            id: id(tx.last_insert_rowid(), print, self.shared),
+            name: name.as_str().into(),
+            right,
+            print: *print,
+            made,
+            used: AtomicI64::new(used),
+        }));
+        Ok(MergedKey::Same)
+    }
+
+    /// Notes that a key was sent; nobody waits for the row. False if that was noted a moment ago.
+    pub(crate) fn note_use(&self, key: &Key, file: &File, now: i64) -> Result<bool, Error> {
+        if !is_due(&key.used, now) {
+            return Ok(false);
+        }
+        let print = key.print;
+        file.write_later(move |tx| {
+            let sql = "UPDATE web_key SET used = ?2 WHERE print = ?1";
+            tx.execute(sql, (print, now))?;
             Ok(())
-        })?)
+        })?;
+        Ok(true)
+    }
+}
+
+/// The number by which people and programs name a key.
+fn id(row: i64, print: &Hash, shared: bool) -> i64 {
+    match shared {
+        // 48 bits: programs read numbers of JSON exactly up to 53.
+        true => print[..6]
+            .iter()
+            .fold(0, |id, byte| (id << 8) | i64::from(*byte)),
+        false => row,
     }
 }
 
@@ -196,16 +356,17 @@ fn is_same_name(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-fn read(connection: &Connection) -> rusqlite::Result<Vec<Arc<Key>>> {
+fn read(connection: &Connection, shared: bool) -> rusqlite::Result<Vec<Arc<Key>>> {
     let mut rows = connection.prepare("SELECT id, name, allows, print, made, used FROM web_key")?;
     let rows = rows.query_map([], |row| {
         let (name, right): (String, String) = (row.get(1)?, row.get(2)?);
+        let print = row.get(3)?;
         Ok(Arc::new(Key {
-            id: row.get(0)?,
+            id: id(row.get(0)?, &print, shared),
             name: name.into(),
             // What a later Weir wrote and this one does not know allows as little as possible.
             right: Right::parse(&right).unwrap_or(Right::Read),
-            print: row.get(3)?,
+            print,
             made: row.get(4)?,
             used: AtomicI64::new(row.get(5)?),
         }))
@@ -271,7 +432,9 @@ mod tests {
     #[test]
     fn memory_holds_what_the_table_does() {
         let (_directory, file) = file();
-        let keys = file.read(Keys::load).unwrap();
+        let keys = file
+            .read(|connection| Keys::load(connection, false))
+            .unwrap();
         let sonarr = insert(&file, &keys, "Sonarr", 1).unwrap();
         let anna = insert(&file, &keys, "anna", 2).unwrap();
         assert_eq!(insert(&file, &keys, "SONARR", 3), Err(NotMade::Taken));
@@ -280,7 +443,9 @@ mod tests {
         keys.note_use(&key, &file, 5_059).unwrap();
         file.write_blocking(|_| Ok(())).unwrap();
         let same = |when: &str| {
-            let table = file.read(Keys::load).unwrap();
+            let table = file
+                .read(|connection| Keys::load(connection, false))
+                .unwrap();
             assert_eq!(told(&keys), told(&table), "{when}");
         };
         same("after a use");
@@ -294,7 +459,10 @@ mod tests {
         );
         let changed = keys.clone();
         let gone = file.write_blocking(move |tx| {
-            Ok((changed.remove(tx, sonarr)?, changed.remove(tx, sonarr)?))
+            Ok((
+                changed.remove(tx, sonarr, 0)?,
+                changed.remove(tx, sonarr, 0)?,
+            ))
         });
         assert_eq!(gone.unwrap(), (Some([1; 32]), None));
         same("after a revocation");
@@ -307,7 +475,9 @@ mod tests {
     #[test]
     fn there_are_only_so_many() {
         let (_directory, file) = file();
-        let keys = Keys::default();
+        let keys = file
+            .read(|connection| Keys::load(connection, false))
+            .unwrap();
         for number in 0..KEYS {
             let print = u8::try_from(number).unwrap();
             insert(&file, &keys, &format!("key {number}"), print).unwrap();

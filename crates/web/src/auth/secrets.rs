@@ -34,6 +34,20 @@ pub(crate) const MIGRATIONS: Migrations = Migrations {
         used   INTEGER NOT NULL       -- when it was last sent, to the minute; 0 for never
     );
     ALTER TABLE web_session ADD COLUMN address TEXT NOT NULL DEFAULT '';  -- from where somebody signed in
+    ", "
+    -- Sessions and keys that were ended: another node that has not heard of it must not bring them back.
+    CREATE TABLE web_gone (kind TEXT NOT NULL, id BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+    -- The first keys of all nodes.
+    CREATE TABLE web_first (
+        node    INTEGER PRIMARY KEY,
+        name    TEXT NOT NULL,
+        print   BLOB NOT NULL,
+        strong  INTEGER NOT NULL,    -- made by Weir
+        changes INTEGER NOT NULL,    -- counted by its node
+        revoked INTEGER NOT NULL
+    );
+    -- What other nodes bind form tokens with.
+    CREATE TABLE web_form (secret BLOB PRIMARY KEY, made INTEGER NOT NULL) WITHOUT ROWID;
     "],
 };
 

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use weir_store::rusqlite::{self, Connection, Transaction};
 use weir_store::sqlite::File;
 
+use super::gone::{Gone, GoneKind, LONGER};
 use super::secrets::{Hash, hash};
 
 /// Maximum rows; the session unused for longest makes room.
@@ -22,6 +23,8 @@ const SESSIONS: i64 = 1000;
 const SEEN_EVERY: i64 = 3600;
 /// Characters kept of a browser's `User-Agent`.
 const AGENT: usize = 200;
+/// Characters of an address.
+const ADDRESS: usize = 50;
 
 /// A valid session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,23 +36,63 @@ pub(crate) struct Session {
     pub(crate) stale: bool,
 }
 
-/// All sessions; clones are the same ones.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Sessions(Arc<Mutex<HashMap<Hash, Row>>>);
+/// All sessions, and those that were ended; clones are the same ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Sessions(Arc<Mutex<HashMap<Hash, SessionRow>>>, Gone);
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self(Arc::default(), Gone::new(GoneKind::Session))
+    }
+}
 
 /// What is known of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Row {
+pub(crate) struct SessionRow {
     /// Hash of the key it was made under.
-    key: Hash,
-    created: i64,
-    seen: i64,
-    expires: i64,
-    agent: Arc<str>,
-    address: Arc<str>,
+    pub(crate) key: Hash,
+    pub(crate) created: i64,
+    pub(crate) seen: i64,
+    pub(crate) expires: i64,
+    pub(crate) agent: Arc<str>,
+    pub(crate) address: Arc<str>,
     /// When it was last used. Only `seen` is in the table.
     used: i64,
 }
+
+impl SessionRow {
+    /// A session of another node.
+    pub(crate) fn of_others(
+        key: Hash,
+        (created, seen, expires): (i64, i64, i64),
+        agent: &str,
+        address: &str,
+    ) -> Self {
+        let agent: String = agent.chars().take(AGENT).collect();
+        let address: String = address.chars().take(ADDRESS).collect();
+        Self {
+            key,
+            created,
+            seen,
+            expires,
+            agent: agent.into(),
+            address: address.into(),
+            used: seen,
+        }
+    }
+}
+
+/// What another node knows of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SessionNews {
+    /// It holds, or did when this was written.
+    Holds(SessionRow),
+    /// It was ended, and that is remembered until this second.
+    Ended(i64),
+}
+
+/// Sessions that were ended, each with the second until which that is remembered.
+pub(crate) type EndedSessions = Vec<(Hash, i64)>;
 
 /// A session as its owner and operators see it.
 #[derive(Debug, Clone)]
@@ -82,7 +125,7 @@ impl Sessions {
         let rows = rows.query_map([], |row| {
             let seen = row.get(2)?;
             let (agent, address): (String, String) = (row.get(5)?, row.get(6)?);
-            let read = Row {
+            let read = SessionRow {
                 key: row.get(1)?,
                 created: row.get(4)?,
                 seen,
@@ -94,7 +137,8 @@ impl Sessions {
             Ok((row.get(0)?, read))
         })?;
         let rows: rusqlite::Result<_> = rows.collect();
-        Ok(Self(Arc::new(Mutex::new(rows?))))
+        let gone = Gone::load(connection, GoneKind::Session)?;
+        Ok(Self(Arc::new(Mutex::new(rows?)), gone))
     }
 
     /// The session of a cookie, if it has not expired. Whether its key still holds is for the caller to find out.
@@ -171,7 +215,7 @@ impl Sessions {
         for id in expired.iter().chain(&unused) {
             rows.remove(id);
         }
-        let row = Row {
+        let row = SessionRow {
             key: new.key,
             created: now,
             seen: now,
@@ -184,41 +228,153 @@ impl Sessions {
         Ok(())
     }
 
-    /// Ends a session.
-    pub(crate) fn end(&self, tx: &Transaction<'_>, id: &Hash) -> rusqlite::Result<()> {
+    /// Ends a session, if there is one.
+    pub(crate) fn end(
+        &self,
+        tx: &Transaction<'_>,
+        id: &Hash,
+        now: i64,
+    ) -> rusqlite::Result<EndedSessions> {
         // It ends here even if the row cannot be deleted.
-        self.0.lock().remove(id);
+        let ended = self.0.lock().remove(id);
+        let ended: EndedSessions = ended.iter().map(|row| (*id, remembered(row))).collect();
         tx.execute("DELETE FROM web_session WHERE id = ?1", [id])?;
-        Ok(())
+        self.1.put(tx, &ended, now)?;
+        Ok(ended)
     }
 
-    /// Ends all sessions but perhaps one; how many there were.
+    /// Ends all sessions but perhaps one.
     pub(crate) fn end_all(
         &self,
         tx: &Transaction<'_>,
         but: Option<&Hash>,
-    ) -> rusqlite::Result<usize> {
-        let mut rows = self.0.lock();
-        let before = rows.len();
-        rows.retain(|id, _| Some(id) == but);
-        let ended = before - rows.len();
-        drop(rows);
+        now: i64,
+    ) -> rusqlite::Result<EndedSessions> {
+        let ended = self.end_if(|id, _| Some(id) != but);
         match but {
             Some(id) => tx.execute("DELETE FROM web_session WHERE id <> ?1", [id])?,
             None => tx.execute("DELETE FROM web_session", [])?,
         };
+        self.1.put(tx, &ended, now)?;
         Ok(ended)
     }
 
-    /// Ends all sessions of a key; how many there were.
-    pub(crate) fn end_of_key(&self, tx: &Transaction<'_>, key: &Hash) -> rusqlite::Result<usize> {
-        let mut rows = self.0.lock();
-        let before = rows.len();
-        rows.retain(|_, row| row.key != *key);
-        let ended = before - rows.len();
-        drop(rows);
+    /// Ends all sessions of a key.
+    pub(crate) fn end_of_key(
+        &self,
+        tx: &Transaction<'_>,
+        key: &Hash,
+        now: i64,
+    ) -> rusqlite::Result<EndedSessions> {
+        let ended = self.end_if(|_, row| row.key == *key);
         tx.execute("DELETE FROM web_session WHERE key = ?1", [key])?;
+        self.1.put(tx, &ended, now)?;
         Ok(ended)
+    }
+
+    fn end_if(&self, is_over: impl Fn(&Hash, &SessionRow) -> bool) -> EndedSessions {
+        let mut ended = Vec::new();
+        self.0.lock().retain(|id, row| {
+            let is_over = is_over(id, row);
+            if is_over {
+                ended.push((*id, remembered(row)));
+            }
+            !is_over
+        });
+        ended
+    }
+
+    /// Whether a cookie's session was ended, here or elsewhere.
+    pub(crate) fn is_ended(&self, token: &str) -> bool {
+        self.1.has(&hash(token))
+    }
+
+    /// Whether there is a session of this cookie, expired or not.
+    pub(crate) fn has(&self, token: &str) -> bool {
+        self.0.lock().contains_key(&hash(token))
+    }
+
+    /// What is known of one.
+    pub(crate) fn news(&self, id: &Hash) -> Option<SessionNews> {
+        let ended = self.1.until(id).map(SessionNews::Ended);
+        ended.or_else(|| self.0.lock().get(id).cloned().map(SessionNews::Holds))
+    }
+
+    /// What is known of all of them.
+    pub(crate) fn all_news(&self) -> Vec<(Hash, SessionNews)> {
+        let ended = self.1.all().into_iter();
+        let mut all: Vec<_> = ended
+            .map(|(id, until)| (id, SessionNews::Ended(until)))
+            .collect();
+        let rows = self.0.lock();
+        all.extend(
+            rows.iter()
+                .map(|(id, row)| (*id, SessionNews::Holds(row.clone()))),
+        );
+        all
+    }
+
+    /// Takes over what another node knows; whether this node knows more of it. An end is final. Otherwise the later use
+    /// counts, whoever saw it.
+    pub(crate) fn merge(
+        &self,
+        tx: &Transaction<'_>,
+        id: &Hash,
+        news: &SessionNews,
+        now: i64,
+    ) -> rusqlite::Result<bool> {
+        let theirs = match news {
+            SessionNews::Ended(until) => {
+                self.end(tx, id, now)?;
+                if *until > now {
+                    self.1.put(tx, &[(*id, *until)], now)?;
+                }
+                return Ok(false);
+            }
+            SessionNews::Holds(_) if self.1.has(id) => return Ok(true),
+            SessionNews::Holds(theirs) if theirs.expires <= now => return Ok(false),
+            SessionNews::Holds(theirs) => theirs,
+        };
+        let mut rows = self.0.lock();
+        let (merged, knows_more) = match rows.get(id) {
+            Some(ours) => {
+                let merged = SessionRow {
+                    seen: ours.seen.max(theirs.seen),
+                    expires: ours.expires.max(theirs.expires),
+                    used: ours.used.max(theirs.seen),
+                    ..theirs.clone()
+                };
+                let knows_more = (merged.seen, merged.expires) > (theirs.seen, theirs.expires);
+                (merged, knows_more)
+            }
+            // The one unused for longest makes room, unless that is the new one.
+            None if rows.len() >= usize::try_from(SESSIONS).unwrap_or(usize::MAX) => {
+                let oldest = rows.iter().min_by_key(|(id, row)| (row.seen, **id));
+                let Some(oldest) = oldest.filter(|(_, row)| row.seen < theirs.seen) else {
+                    return Ok(false);
+                };
+                let oldest = *oldest.0;
+                rows.remove(&oldest);
+                tx.execute("DELETE FROM web_session WHERE id = ?1", [oldest])?;
+                (theirs.clone(), false)
+            }
+            None => (theirs.clone(), false),
+        };
+        tx.prepare_cached(
+            "INSERT OR REPLACE INTO web_session (id, key, created, seen, expires, agent, address)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute((
+            id,
+            merged.key,
+            merged.created,
+            merged.seen,
+            merged.expires,
+            &*merged.agent,
+            &*merged.address,
+        ))?;
+        rows.insert(*id, merged);
+        Ok(knows_more)
     }
 
     /// Takes over what the table has, after a write that failed. When sessions were last used is known to the hour then.
@@ -228,6 +384,11 @@ impl Sessions {
             Err(error) => tracing::warn!(%error, "cannot read the sessions again"),
         }
     }
+}
+
+/// Until when the end of a session is remembered: longer than any node holds it.
+fn remembered(row: &SessionRow) -> i64 {
+    row.expires.saturating_add(LONGER)
 }
 
 /// Records in the table that a session was used.
@@ -329,7 +490,7 @@ mod tests {
             sessions.seen(&id, at(5_000), lifetime);
             write_seen(tx, &id, at(5_000), lifetime).unwrap();
             sessions.insert(tx, &new(9_000, 5_000, 10)).unwrap();
-            sessions.end(tx, &hash("30")).unwrap();
+            sessions.end(tx, &hash("30"), 0).unwrap();
         });
         assert!(is_valid(20, 5_000) && !is_valid(21, 5_000) && !is_valid(30, 5_000));
         assert!(
@@ -350,9 +511,9 @@ mod tests {
                 ..new(9_002, 5_011, 10)
             };
             sessions.insert(tx, &other).unwrap();
-            assert_eq!(sessions.end_of_key(tx, &[8; 32]).unwrap(), 1);
-            let ended = sessions.end_all(tx, Some(&hash("9001"))).unwrap();
-            assert_eq!(ended, before - 1);
+            assert_eq!(sessions.end_of_key(tx, &[8; 32], 0).unwrap().len(), 1);
+            let ended = sessions.end_all(tx, Some(&hash("9001")), 0).unwrap();
+            assert_eq!(ended.len(), before - 1);
         });
         assert!(is_valid(9_001, 5_011) && count() == 1);
         file.close();

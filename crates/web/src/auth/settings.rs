@@ -39,6 +39,7 @@ impl SignInSettings {
             print: self.print,
             name: None,
             right: Right::Everything,
+            strong: self.strong,
         })
     }
 

@@ -16,6 +16,8 @@ use axum::{
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use serde::Deserialize;
+use weir_engine::Node;
+use weir_store::shared::NodeId;
 
 pub(crate) use self::api::api;
 use self::browser::browser;
@@ -26,6 +28,7 @@ use crate::{
         secrets::Hash,
     },
     forms::field,
+    nodes::view::{NodesView, SeenState},
     pages::local,
     visitor::SessionId,
 };
@@ -44,6 +47,7 @@ pub(crate) fn pages() -> Router<App> {
             "/settings/access/keys/{id}/revoke",
             get(ask_revoke).post(revoke),
         )
+        .route("/settings/access/nodes/{id}/revoke", post(revoke_first))
         .route("/settings/access/sessions/end", post(end_all))
         .route("/settings/access/sessions/{id}/end", post(end_one))
 }
@@ -86,6 +90,10 @@ struct AccessPage<'a> {
     /// Where the first key comes from.
     source: String,
     first_used: Option<Shown>,
+    /// The name of this node, if there are several.
+    node: Option<&'a str>,
+    /// The first keys of other nodes.
+    others: Vec<OtherFirst>,
     keys: Vec<KeyRow>,
     full: bool,
     typed: &'a TypedKey,
@@ -101,6 +109,14 @@ struct MadeView {
     right: &'static str,
     secret: String,
     next: String,
+}
+
+/// The first key of another node.
+struct OtherFirst {
+    id: String,
+    name: String,
+    /// Its node is there, and would bring the key back.
+    is_here: bool,
 }
 
 struct KeyRow {
@@ -293,6 +309,41 @@ async fn revoke(
     }))
 }
 
+/// `POST /settings/access/nodes/{id}/revoke`: the first key of a node that is gone.
+async fn revoke_first(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let node = u64::from_str_radix(&id, 16).map_err(|_| no_such_key())?;
+    let ended = app.keeper().revoke_first(NodeId(node)).await;
+    let ended = ended.map_err(|error| unstored(&error))?;
+    tracing::info!(who = %visitor.account(), node = id, ended, "the first key of another node was revoked");
+    Ok(back(&match ended {
+        Some(ended) => format!("did=revoked&ended={ended}"),
+        None => "did=gone".to_owned(),
+    }))
+}
+
+/// The first keys of other nodes, by name.
+fn others(app: &App) -> Vec<OtherFirst> {
+    let view = NodesView::of(app);
+    let is_here = |node| {
+        let mut nodes = view.iter().flat_map(|view| &view.nodes);
+        nodes.any(|one| one.id == node && one.state != SeenState::Silent)
+    };
+    let all = app.keeper().other_firsts().into_iter();
+    let mut all: Vec<OtherFirst> = all
+        .map(|first| OtherFirst {
+            id: format!("{:016x}", first.node.0),
+            name: first.name.to_string(),
+            is_here: is_here(first.node),
+        })
+        .collect();
+    all.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+    all
+}
+
 /// `POST /settings/access/sessions/{id}/end`.
 async fn end_one(
     State(app): State<App>,
@@ -414,6 +465,8 @@ fn page(
             false => "It is set by web.api_key".to_owned(),
         } + &format!(" in {}.", visitor.config_file()),
         first_used: keeper.first_used().map(|at| shown(app, at)),
+        node: app.node().map(Node::name),
+        others: others(app),
         keys: rows.collect(),
         full: keys.len() >= KEYS,
         rights: Right::ALL

@@ -18,6 +18,7 @@ use crate::{
     App, LivePart, Visitor,
     charts::{Chart, WINDOWS, Window, window},
     kit,
+    nodes::part::NodesPart,
     pages::{
         first_run::{self, FirstRunPart},
         time::Shown,
@@ -56,6 +57,8 @@ struct OverviewPage<'a> {
     lead: LeadPart,
     cards: Vec<FrontCard>,
     attention: AttentionPart,
+    /// Where there are several.
+    nodes: Option<NodesPart>,
     decisions: Vec<Decided>,
     list: &'static str,
     charts: Vec<Chart>,
@@ -150,6 +153,7 @@ impl<'a> OverviewPage<'a> {
             lead,
             cards: FrontCard::all(app, window),
             attention,
+            nodes: NodesPart::of(app),
             decisions: last_decisions(app),
             list: DECISIONS,
             charts: plots::charts(app, window),
@@ -172,6 +176,7 @@ pub(crate) fn parts(app: &App, window_name: &str) -> Vec<LivePart> {
         parts.extend(kit::part(card.id(), &card));
     }
     parts.extend(kit::part("attention-list", &attention));
+    parts.extend(NodesPart::live(app));
     parts.extend(plots::parts(app, window));
     parts.extend(first_run::parts(app));
     parts

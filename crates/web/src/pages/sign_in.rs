@@ -17,7 +17,7 @@ use serde::Deserialize;
 use crate::{
     App, Failure, Identity, Visitor,
     access::seconds_until,
-    auth::{Followed, NotTaken, cookie, site::Site},
+    auth::{Followed, NotTaken, Sought, cookie, site::Site},
     forms::{field, form_token, stale_form, too_large},
     pages::{local, time::Shown},
     visitor::SessionId,
@@ -147,6 +147,12 @@ pub(crate) async fn submit(
     let asked = field(&form, "next").unwrap_or_default();
     let next = local(&asked).unwrap_or("/");
     let key = field(&form, "key").unwrap_or_default();
+    let sought = Sought {
+        session: None,
+        key: Some(key.trim().to_owned()),
+        site: Site::Ours,
+    };
+    keeper.look_for(&sought, &visitor.client).await;
     // The form's token proves that the page was ours.
     match keeper.key(key.trim(), &visitor.client, Site::Ours) {
         Ok(bearer) => {

@@ -231,6 +231,13 @@ fn whole() -> Schema {
         ("attempt", count()),
         ("about", text().or_null()),
     ]);
+    let node = || text().or_null().about("The name of a node.");
+    let all_nodes = object([
+        ("at", time()),
+        ("limits", list(limit())),
+        ("told_to_wait", node()),
+        ("switched_off_at", node()),
+    ]);
     object(fields())
         .with([
             (
@@ -252,15 +259,19 @@ fn whole() -> Schema {
                 object([("count", count()), ("next", list(call))])
                     .about("Calls for a later time: how many, and the first of them."),
             ),
+            (
+                "all_nodes",
+                all_nodes.or_null().about(
+                    "What all nodes together used, as last read; null where it is not shared.",
+                ),
+            ),
             ("facts", list(fact)),
         ])
         .named("WholeUpstream")
 }
 
-fn fields() -> Vec<(&'static str, Schema)> {
-    let error = object([("at", time()), ("text", text())]);
-    let off = object([("reason", text()), ("who", text()), ("at", time())]);
-    let limit = object([
+fn limit() -> Schema {
+    object([
         ("budget", choice(["query", "grab"])),
         ("window", text()),
         ("window_seconds", count()),
@@ -276,7 +287,12 @@ fn fields() -> Vec<(&'static str, Schema)> {
                 .or_null()
                 .about("When there is room again, if there is none."),
         ),
-    ]);
+    ])
+}
+
+fn fields() -> Vec<(&'static str, Schema)> {
+    let error = object([("at", time()), ("text", text())]);
+    let off = object([("reason", text()), ("who", text()), ("at", time())]);
     let latency = object([
         ("p50_ms", number().or_null()),
         ("p95_ms", number().or_null()),
@@ -317,7 +333,7 @@ fn fields() -> Vec<(&'static str, Schema)> {
         ("last_interval_seconds", count().or_null()),
         ("last_error", error.or_null()),
         ("off", off.or_null().about("Who switched it off, and why.")),
-        ("quota", list(limit)),
+        ("quota", list(limit())),
         ("latency", latency),
         ("success_pct", number().or_null()),
         ("calls_24h", calls),

@@ -3,6 +3,7 @@
 use weir_engine::{Kind, Standing, dispatch::MAX_CLASSES};
 
 use super::{
+    limit::UpstreamLimit,
     numbers::{UNKNOWN, answer_time, counted, escape, grouped, percent, span},
     sight::Sight,
     times::{at, exactly},
@@ -106,6 +107,7 @@ pub(super) fn of(sight: &Sight<'_>) -> Vec<(String, String)> {
     if let Some(spacing) = spacing(sight) {
         facts.push(("Spacing", spacing));
     }
+    facts.extend(shared(sight));
     if let Some(interval) = sight.upstreams.last_interval(sight.id()) {
         facts.push(("Interval it asked for", span(interval)));
     }
@@ -130,6 +132,24 @@ fn spacing(sight: &Sight<'_>) -> Option<String> {
         .map(|(class, gap)| format!("{class} {}", span(*gap)))
         .collect();
     Some(each.join(", "))
+}
+
+/// What all nodes together used, and what one of the others was told.
+fn shared(sight: &Sight<'_>) -> Vec<(&'static str, String)> {
+    let Some(seen) = sight.engine().shared_use(sight.id()) else {
+        return Vec::new();
+    };
+    let used = UpstreamLimit::shared(&sight.view, &seen).into_iter();
+    let used: Vec<String> = used.map(UpstreamLimit::said).collect();
+    let mut facts = Vec::new();
+    if !used.is_empty() {
+        facts.push(("Used by all nodes", used.join(", ")));
+    }
+    let told = seen.throttled_at.as_deref();
+    facts.extend(told.map(|node| ("Told to wait", format!("node {}", escape(node)))));
+    let off = seen.off_at.as_deref();
+    facts.extend(off.map(|node| ("Switched off at", format!("node {}", escape(node)))));
+    facts
 }
 
 /// `412: 409 done, 3 timed out`.

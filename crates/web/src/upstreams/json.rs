@@ -132,6 +132,16 @@ pub(super) async fn one(
         })
     });
     body["scheduled"] = json!({ "count": count, "next": next.collect::<Vec<_>>() });
+    let seen = engine.shared_use(id);
+    body["all_nodes"] = seen.map_or(Value::Null, |seen| {
+        let limits = UpstreamLimit::shared(&sight.view, &seen).into_iter();
+        json!({
+            "at": times.exact(seen.at),
+            "limits": limits.map(|limit| limit.json(times)).collect::<Vec<_>>(),
+            "told_to_wait": seen.throttled_at.as_deref(),
+            "switched_off_at": seen.off_at.as_deref(),
+        })
+    });
     let facts = sight.upstreams.facts(id).into_iter();
     body["facts"] = facts
         .map(|(label, value)| json!({ "label": label, "value": value }))

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use weir_engine::{
-    UpstreamView,
-    dispatch::{Window, WindowUse},
+    SharedUse, UpstreamView,
+    dispatch::{Budget, Window, WindowUse},
     window_name, within,
 };
 
@@ -29,6 +29,26 @@ impl UpstreamLimit {
         queries
             .chain(view.status.grab.iter().map(of(true)))
             .collect()
+    }
+
+    /// What all nodes together used of the same limits.
+    pub(super) fn shared(view: &UpstreamView, seen: &SharedUse) -> Vec<Self> {
+        let own = Self::all(view).into_iter();
+        own.filter_map(|limit| {
+            let budget = match limit.grabs {
+                true => Budget::Grab,
+                false => Budget::Query,
+            };
+            let mut all = seen.windows.iter();
+            let (.., used) =
+                all.find(|(of, window, _)| (*of, *window) == (budget, limit.window.window))?;
+            let window = WindowUse {
+                used: *used,
+                ..limit.window
+            };
+            Some(Self { window, ..limit })
+        })
+        .collect()
     }
 
     /// `hour`, `5 min`; `grabs` or `grabs 30 d` for limits on grabs, which are mostly per day. No word is longer than

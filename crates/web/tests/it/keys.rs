@@ -450,3 +450,42 @@ async fn another_listener_judges_keys_by_their_rights() {
     assert!(!porter.holds(&mark) && porter.right(&mark).is_none());
     assert_eq!(porter.key(&key, &client).err(), Some(Refusal::WrongKey));
 }
+
+#[tokio::test]
+async fn a_revocation_that_cannot_be_written_leaves_key_and_sessions_as_they_were() {
+    let rig = rig();
+    let (id, key) = make(&rig, "Anna", "read").await;
+    let mut anna = rig.visitor();
+    anna.sign_in(&key).await;
+    let others = sessions(&rig).await.len();
+    // The last part of what is written fails, when the rest has been done already.
+    let refuse =
+        "CREATE TRIGGER full BEFORE DELETE ON web_session BEGIN SELECT RAISE(ABORT, 'full'); END";
+    rig.state
+        .write(move |tx| tx.execute_batch(refuse))
+        .await
+        .unwrap();
+    let path = format!("/api/v1/keys/{id}");
+    let refused = with(&rig, Method::DELETE, &path, KEY, None).await;
+    assert!(refused.status.is_server_error(), "{refused:?}");
+    assert_eq!(anna.get("/page").await.status, StatusCode::OK);
+    let by_key = with(&rig, Method::GET, "/page", &key, None).await;
+    assert_eq!(by_key.status, StatusCode::OK, "the key holds: {by_key:?}");
+    let names: Vec<Value> = listed(&rig)
+        .await
+        .iter()
+        .map(|key| key["name"].clone())
+        .collect();
+    assert!(names.contains(&json!("Anna")), "{names:?}");
+    assert_eq!(sessions(&rig).await.len(), others);
+
+    rig.state
+        .write(|tx| tx.execute_batch("DROP TRIGGER full"))
+        .await
+        .unwrap();
+    let revoked = with(&rig, Method::DELETE, &path, KEY, None).await;
+    assert_eq!(revoked.status, StatusCode::OK, "{revoked:?}");
+    let by_key = with(&rig, Method::GET, "/page", &key, None).await;
+    assert_eq!(by_key.status, StatusCode::UNAUTHORIZED);
+    assert_ne!(anna.get("/page").await.status, StatusCode::OK);
+}

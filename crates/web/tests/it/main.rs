@@ -12,6 +12,7 @@ mod forms;
 mod guests;
 mod keys;
 mod lock_out;
+mod nodes;
 mod proxies;
 mod reading;
 mod server;

@@ -18,6 +18,7 @@ use axum::{
 use jiff::Timestamp;
 use tower::ServiceExt;
 use weir_config::Secret;
+use weir_engine::Node;
 use weir_store::sqlite::File;
 use weir_web::openapi::{ApiRoutes, Operation};
 use weir_web::{
@@ -47,6 +48,8 @@ pub(crate) struct Rig {
     pub(crate) state: File,
     pub(crate) router: Router,
     pub(crate) directory: Arc<tempfile::TempDir>,
+    /// Which of several nodes it is.
+    pub(crate) node: Option<Node>,
 }
 
 pub(crate) fn config() -> Config {
@@ -69,21 +72,33 @@ pub(crate) fn rig_with(config: Config) -> Rig {
 pub(crate) fn rig_of(config: Config, contributions: Vec<Contribution>) -> Rig {
     let clock = Arc::new(Hand(AtomicI64::new(1_794_700_000)));
     let directory = Arc::new(tempfile::tempdir().unwrap());
-    open_with(config, directory, clock, contributions)
+    open_with(None, config, directory, clock, contributions)
+}
+
+/// One of several nodes.
+pub(crate) fn rig_at(node: Node, config: Config, clock: &Arc<Hand>) -> Rig {
+    let directory = Arc::new(tempfile::tempdir().unwrap());
+    open_with(Some(node), config, directory, clock.clone(), vec![sample()])
+}
+
+pub(crate) fn hand() -> Arc<Hand> {
+    Arc::new(Hand(AtomicI64::new(1_794_700_000)))
 }
 
 pub(crate) fn open(config: Config, directory: Arc<tempfile::TempDir>, clock: Arc<Hand>) -> Rig {
-    open_with(config, directory, clock, vec![sample()])
+    open_with(None, config, directory, clock, vec![sample()])
 }
 
 fn open_with(
+    node: Option<Node>,
     config: Config,
     directory: Arc<tempfile::TempDir>,
     clock: Arc<Hand>,
     contributions: Vec<Contribution>,
 ) -> Rig {
     let state = File::open(directory.path().join("state.db")).unwrap();
-    let app = App::open(
+    let app = App::open_at(
+        node.clone(),
         config,
         &state,
         clock.clone(),
@@ -98,22 +113,30 @@ fn open_with(
         state,
         router,
         directory,
+        node,
     }
 }
 
 impl Rig {
     /// The same data directory, opened again as after a restart.
     pub(crate) fn restarted(self, config: Config) -> Self {
+        let node = self.node.clone();
+        self.restarted_at(node, config)
+    }
+
+    /// The same with another run of its node.
+    pub(crate) fn restarted_at(self, node: Option<Node>, config: Config) -> Self {
         let Self {
             app,
             clock,
             state,
             router,
             directory,
+            ..
         } = self;
         state.close();
         drop((app, router, state));
-        open(config, directory, clock)
+        open_with(node, config, directory, clock, vec![sample()])
     }
 
     pub(crate) fn visitor(&self) -> Visitor<'_> {

@@ -8,4 +8,5 @@ mod live;
 mod lookout;
 mod overview;
 mod pages;
+mod shared;
 mod watching;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use weir_engine::dispatch::Policy;
 use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
-use weir_engine::{Engine, Options, Outward, Rate, Rows, Timeline, Vitals, Weather};
+use weir_engine::{Engine, Node, Options, Outward, Rate, Rows, Timeline, Vitals, Weather};
 use weir_store::sqlite::File;
 use weir_store::state::{SqliteState, State};
 
@@ -26,13 +26,15 @@ pub(super) struct Engines {
     records_every: Duration,
     probe_after: Duration,
     try_within: Duration,
+    /// This node among others, if there are several.
+    pub(super) node: Option<Node>,
 }
 
 impl Engines {
     /// Destructures both sections without `..`, so that a new key does not compile until it is used.
     pub(super) fn new(
         engine: engine::Config,
-        store: store::Config,
+        store: &store::Config,
         state: &File,
     ) -> anyhow::Result<Self> {
         let engine::Config {
@@ -54,9 +56,10 @@ impl Engines {
             probe_after,
             try_within,
         } = engine;
-        // `Config::without_effect` tells of the store that nodes will share.
-        let store::Config {
+        // What nodes share is `node`'s.
+        let &store::Config {
             redis: _,
+            secret: _,
             write_every,
             records_every,
         } = store;
@@ -100,6 +103,7 @@ impl Engines {
             records_every,
             probe_after,
             try_within,
+            node: None,
         })
     }
 
@@ -122,10 +126,11 @@ impl Engines {
         never: Duration,
     ) -> anyhow::Result<Outward> {
         let settings = (rate, never, self.weather.clone());
-        self.build_under(front, policy, settings)
+        self.build_under(front, policy, settings, self.node.clone())
     }
 
-    /// The same for a front whose upstreams say nothing about the way out to those of the others: its weather is its own.
+    /// The same for a front whose upstreams say nothing about the way out to those of the others: its weather is its own, and
+    /// it shares nothing with other nodes.
     pub(super) fn build_apart(
         &self,
         front: &'static str,
@@ -133,7 +138,7 @@ impl Engines {
         never: Duration,
     ) -> anyhow::Result<Outward> {
         let settings = (Rate::NONE, never, self.weather.apart());
-        self.build_under(front, policy, settings)
+        self.build_under(front, policy, settings, None)
     }
 
     fn build_under(
@@ -141,6 +146,7 @@ impl Engines {
         front: &'static str,
         policy: Policy,
         (rate, never, weather): (Rate, Duration, Weather),
+        node: Option<Node>,
     ) -> anyhow::Result<Outward> {
         let state = Arc::clone(&self.state);
         let (rows, restored) = Rows::load(front, state, self.timeline, Arc::new(wall))
@@ -155,6 +161,7 @@ impl Engines {
             try_within: self.try_within,
             never,
             vitals: self.vitals.clone(),
+            node: node.clone(),
             ..Options::new(self.timeline, weather)
         };
         let engine = Engine::new(front, policy, options);
@@ -169,6 +176,7 @@ impl Engines {
             rows: Some(rows),
             restored,
             ground: Arc::new(weir_net::System::new()),
+            node,
         })
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn start(base: &Base<'_>) -> anyhow::Result<Front> {
 }
 
 /// What this machine is called.
-fn host() -> String {
+pub(super) fn host() -> String {
     let system = rustix::system::uname();
     let name = system.nodename().to_string_lossy();
     match name.is_empty() {

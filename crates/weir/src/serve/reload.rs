@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use weir_config::Resolved;
 use weir_web::App;
 
-use crate::config::{Loaded, Sources, WithoutEffect, load};
+use crate::config::{Loaded, Sources, load};
 
 use super::changes::{
     Changes, Difference, SettingRow, brief, changes, differences, listed, settings,
@@ -101,6 +101,12 @@ impl Running {
         self.0.lock().manager = manager;
     }
 
+    /// Whether upstreams and clients are made up, and the file with them.
+    pub(super) fn is_demo(&self) -> bool {
+        let inner = self.0.lock();
+        inner.parts.as_ref().is_some_and(|(web, _)| web.is_demo())
+    }
+
     /// Each value in use, and what waits for the next start.
     pub(super) fn settings(&self) -> Vec<SettingRow> {
         let inner = self.0.lock();
@@ -115,11 +121,6 @@ impl Running {
     /// The full path of the file to edit, whether there is one yet or not.
     pub(super) fn to_edit(&self) -> String {
         self.0.lock().to_edit()
-    }
-
-    /// Keys that are set without effect.
-    pub(super) fn without_effect(&self) -> Vec<WithoutEffect> {
-        self.0.lock().loaded.config.without_effect()
     }
 
     /// What the last successful reload changed, if there was one.
@@ -246,15 +247,6 @@ impl Inner {
             changes.looked_for = self.sources.looked_for();
             let looked_for = listed(&changes.looked_for);
             tracing::warn!(looked_for, "reload: there is no configuration file");
-        }
-        for WithoutEffect { key, why } in self.loaded.config.without_effect() {
-            if changes
-                .changed
-                .iter()
-                .any(|changed| changed.starts_with(key))
-            {
-                tracing::warn!(key, "{why}");
-            }
         }
         if !changes.at_next_start.is_empty() {
             let keys = brief(&changes.at_next_start);

@@ -21,7 +21,6 @@ use weir_web::{
 use super::backups::Backups;
 use super::changes::{Changes, Next, SettingRow, brief, listed};
 use super::reload::{NotReloaded, Preview, Running};
-use crate::config::WithoutEffect;
 
 /// What the pages show.
 #[derive(Clone)]
@@ -107,11 +106,12 @@ struct SettingsPage<'a> {
     file: String,
     /// Whether there is such a file.
     has_file: bool,
+    /// The file goes with the demo.
+    is_demo: bool,
     rows: Vec<SettingRow>,
     all: usize,
     /// Keys whose values wait for the next start, as a list; empty if there are none.
     waiting: String,
-    without_effect: Vec<WithoutEffect>,
     /// Where messages about what goes wrong are sent.
     hooks: Vec<HookRow>,
     /// What the reload just made has changed.
@@ -177,13 +177,6 @@ impl SettingsPage<'_> {
         let mut hooks = self.hooks.iter().filter(|hook| hook.name == *name);
         let (_, arrived, sentence) = hooks.next()?.last_test.as_ref()?;
         Some((*arrived, format!("Test of {name}: {sentence}")))
-    }
-
-    /// Why a key has no effect, if that is so.
-    fn why_not(&self, path: &str) -> Option<&'static str> {
-        let mut all = self.without_effect.iter();
-        all.find(|none| path.starts_with(none.key))
-            .map(|none| none.why)
     }
 }
 
@@ -278,10 +271,10 @@ fn page(shown: &Shown, view: SettingsQuery, visitor: &Visitor, mistakes: Vec<Str
         form_token: &visitor.form_token,
         file: running.to_edit(),
         has_file: running.has_file(),
+        is_demo: running.is_demo(),
         rows,
         all,
         waiting: brief(&waiting),
-        without_effect: running.without_effect(),
         hooks: desk.as_ref().map_or_else(Vec::new, Desk::hooks),
         mistakes,
         is_operator: visitor.may(Right::Everything),

@@ -86,6 +86,14 @@ pub(super) fn contribution(running: &Running) -> Contribution {
 }
 
 impl Editor {
+    /// What is said of an entry that Weir does not write. A demo's file goes with it, so nobody is sent there.
+    fn elsewhere(&self, origin: &Origin) -> String {
+        match self.0.running.is_demo() {
+            true => "This entry is part of the demo and goes with it. Add one of your own to try the form.".to_owned(),
+            false => elsewhere(origin),
+        }
+    }
+
     /// Saves a change; the disk may take its time.
     async fn save(&self, edit: Edit) -> Result<Vec<String>, NotSaved> {
         let running = self.0.running.clone();

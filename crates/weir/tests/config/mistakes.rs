@@ -325,6 +325,42 @@ fn environment() {
 }
 
 #[test]
+fn a_variable_of_a_known_section_is_looked_for_there() {
+    for (name, meant) in [
+        ("WEIR_NEWS__LISTEN", "did you mean WEIR_NEWS__NNTP_LISTEN?"),
+        (
+            "WEIR_NEWS__NNTP_LISTN",
+            "did you mean WEIR_NEWS__NNTP_LISTEN?",
+        ),
+        ("WEIR_NEWS__COLOUR", "unset it"),
+        (
+            "WEIR_NEW__NNTP_LISTEN",
+            "did you mean WEIR_NEWS__NNTP_LISTEN?",
+        ),
+    ] {
+        let told = Setup::new().env(name, "127.0.0.1:0").mistakes();
+        let wanted = format!("environment {name}: there is no such variable; {meant}");
+        assert_eq!(told.trim(), wanted);
+    }
+}
+
+#[test]
+fn a_tab_is_named_with_its_line() {
+    for (text, place) in [
+        ("web:\n\tlisten: 127.0.0.1:7070\n", "weir.yaml:2:1"),
+        (
+            "web:\n  auth: true\n\n\tlisten: 127.0.0.1:7070\n",
+            "weir.yaml:4:1",
+        ),
+        ("search:\n  indexers:\n  \t- name: a\n", "weir.yaml:3:3"),
+    ] {
+        let told = Setup::yaml(text).mistakes();
+        let wanted = format!("{place}: indent with spaces; YAML takes no tab here");
+        assert_eq!(told.trim(), wanted, "{text:?}");
+    }
+}
+
+#[test]
 fn flags() {
     told!(
         "flags",

@@ -6,7 +6,7 @@ use crate::Setup;
 
 const FILE: &str = r#"
 web: { api_key: "k3y-web-of-16-letters" }
-store: { redis: "redis://me:k3y-redis@host/k3y" }
+store: { redis: "redis://me:k3y-redis@host", secret: "k3y-of-all-the-nodes" }
 tracker:
   forwarders:
     - { uri: "http://user:k3y@a.example/k3y/announce?passkey=k3y", proxy: "socks5://u:k3y@p.example:1080" }

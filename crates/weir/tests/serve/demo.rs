@@ -147,6 +147,20 @@ fn a_demo_shows_live_and_true_pages_and_leaves_nothing_behind() {
         serving.all(|front| front["counters"]["sent"].as_u64() > Some(0))
     });
 
+    // Programs are told as well, and nobody is sent to a file that goes with it.
+    assert_eq!(demo.json("/stats?format=json")["demo"], true);
+    assert!(ask(demo.web, "GET /stats", &demo.key).contains("\ndemo 1\n"));
+    assert!(ask(demo.web, "GET /metrics", &demo.key).contains("\nweir_demo 1\n"));
+    let settings = ask(demo.web, "GET /settings", &demo.key);
+    assert!(
+        settings.contains("These are the values of the demo"),
+        "{settings}"
+    );
+    assert!(!settings.contains("Edit that file"), "{settings}");
+    let own = demo.json("/api/v1/upstreams/search/meadow/entry");
+    let said = own["sentence"].as_str().unwrap();
+    assert!(said.starts_with("This entry is part of the demo"), "{said}");
+
     // A search that works.
     let feed = ask(
         demo.web,

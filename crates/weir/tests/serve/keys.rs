@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -114,33 +113,9 @@ fn a_reload_applies_what_was_looked_at_or_nothing() {
 fn on_a_full_disk_nothing_is_made_or_revoked_and_it_says_so() {
     let dir = TempDir::new().unwrap();
     config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
-    // A file that may not grow is refused like one on a full disk, without a disk to fill; the signal for it is ignored.
-    let script = format!(
-        "trap '' XFSZ; exec {} --web 127.0.0.1:0 --data data -l 127.0.0.1:0 -u 127.0.0.1:0",
-        env!("CARGO_BIN_EXE_weir")
-    );
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", &script])
-        .current_dir(dir.path())
-        .env_clear()
-        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0");
-    let mut weir = Weir::run(&mut command).unwrap();
-    let url = weir.line("http://");
-    let rest = url.split("http://").nth(1).unwrap();
-    let address: SocketAddr = rest.split('/').next().unwrap().parse().unwrap();
+    let (weir, address) = Weir::start_on_full_disk(dir.path());
     let old = make(address, "old", "read");
-    let limit = |bytes: &str| {
-        let pid = weir.child.id().to_string();
-        let limit = format!("--fsize={bytes}:unlimited");
-        let mut prlimit = Command::new("prlimit");
-        let told = prlimit
-            .args(["--pid", &pid, &limit])
-            .stdin(Stdio::null())
-            .status();
-        assert!(told.unwrap().success());
-    };
-    limit("1024");
+    weir.limit_files("1024");
     let form = "application/x-www-form-urlencoded";
     let body = "name=A+new+one&right=post";
     let refused = send(address, "POST /settings/access/keys", KEY, form, body);
@@ -156,7 +131,7 @@ fn on_a_full_disk_nothing_is_made_or_revoked_and_it_says_so() {
         ask(address, "GET /api/v1/status", &old).starts_with("HTTP/1.1 200"),
         "it still holds"
     );
-    limit("unlimited");
+    weir.limit_files("unlimited");
     let list = ask(address, "GET /api/v1/keys", KEY);
     assert!(
         list.contains("\"old\"") && !list.contains("A new one"),
@@ -166,4 +141,58 @@ fn on_a_full_disk_nothing_is_made_or_revoked_and_it_says_so() {
     let revoked = send(address, "DELETE /api/v1/keys/1", KEY, form, "");
     assert!(revoked.starts_with("HTTP/1.1 200"), "{revoked}");
     assert!(ask(address, "GET /api/v1/status", &old).starts_with("HTTP/1.1 401"));
+}
+
+#[test]
+fn a_program_whose_key_was_revoked_does_not_work() {
+    let dir = TempDir::new().unwrap();
+    let indexer = "search: { indexers: [{ name: a, url: 'http://127.0.0.1:9/api' }] }";
+    config(
+        dir.path(),
+        &format!("web: {{ api_key: {KEY} }}\n{indexer}\n"),
+    );
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let key = make(address, "my Sonarr", "search");
+    let heard = || {
+        let page = ask(address, "GET /connect", KEY);
+        let (_, rest) = page.split_once("data-heard=\"sonarr\">").unwrap();
+        rest.split_once('<').unwrap().0.to_owned()
+    };
+    let agent = "User-Agent: Sonarr/4.0\r\n";
+    ask_with(address, "GET /torznab/api?t=search&q=a", &key, agent);
+    assert!(heard().ends_with(". It works."), "{}", heard());
+    let revoked = send(
+        address,
+        "DELETE /api/v1/keys/1",
+        KEY,
+        "application/json",
+        "",
+    );
+    assert!(revoked.starts_with("HTTP/1.1 200"), "{revoked}");
+    assert!(
+        heard().ends_with(", with a key that was revoked since."),
+        "{}",
+        heard()
+    );
+    ask_with(address, "GET /torznab/api?t=search&q=a", KEY, agent);
+    assert!(heard().ends_with(". It works."), "{}", heard());
+}
+
+#[test]
+fn pages_of_lesser_keys_hide_what_would_be_refused() {
+    let dir = TempDir::new().unwrap();
+    config(
+        dir.path(),
+        &format!(
+            "web: {{ api_key: {KEY} }}\nsearch: {{ indexers: [{{ name: a, url: 'http://127.0.0.1:9/api' }}] }}\n"
+        ),
+    );
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let read = make(address, "reader", "read");
+    for path in ["/", "/upstreams", "/upstreams/search/a"] {
+        let page = ask(address, &format!("GET {path}"), &read);
+        assert!(page.contains("<body class=\"lesser\">"), "{path}: {page}");
+        let page = ask(address, &format!("GET {path}"), KEY);
+        assert!(page.contains("<body>"), "{path}: {page}");
+    }
 }

@@ -49,6 +49,13 @@ impl Newsreader {
         newsreader
     }
 
+    /// The greeting of a server.
+    fn greeting(address: SocketAddr) -> String {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(BufReader::new(stream)).line()
+    }
+
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
@@ -209,4 +216,61 @@ fn newsreaders_come_with_tls_and_a_reload_takes_a_renewed_certificate() {
     assert!(answer.starts_with("HTTP/1.1 422"), "{answer}");
     assert!(answer.contains("news.tls_key"), "{answer}");
     assert!(greeted(&second).is_some(), "and nothing has changed");
+}
+
+#[test]
+fn the_greeting_promises_posting_only_to_those_who_may() {
+    let runtime = Runtime::new().unwrap();
+    let server = zoo(&runtime);
+    let mut rig = Rig::start(&section(server.address(), ""));
+    let address = listening(&mut rig.weir, "nntp");
+    let greeting = Newsreader::greeting(address);
+    assert!(
+        greeting.starts_with("200 ") && greeting.ends_with(" ready, posting after sign-in"),
+        "{greeting}"
+    );
+    let mut newsreader = Newsreader::connect(address);
+    assert!(newsreader.ask("AUTHINFO USER me").starts_with("381 "));
+    assert!(
+        newsreader
+            .ask(&format!("AUTHINFO PASS {KEY}"))
+            .starts_with("281 ")
+    );
+    let mode = newsreader.ask("MODE READER");
+    assert!(
+        mode.starts_with("200 ") && mode.ends_with(", posting allowed"),
+        "{mode}"
+    );
+}
+
+#[test]
+fn when_newsreaders_and_clients_were_heard_is_known_after_a_restart() {
+    let heard = |rig: &Rig, anchor: &str| {
+        let page = ask(rig.web, "GET /connect", KEY);
+        let (_, rest) = page
+            .split_once(&format!("data-heard=\"{anchor}\">"))
+            .unwrap();
+        rest.split_once('<').unwrap().0.to_owned()
+    };
+    let runtime = Runtime::new().unwrap();
+    let server = zoo(&runtime);
+    let mut rig = Rig::start(&section(server.address(), ""));
+    assert_eq!(heard(&rig, "aria2"), "Not heard from aria2 yet.");
+    Newsreader::connect(listening(&mut rig.weir, "nntp"));
+    let hash = "%07".repeat(20);
+    let line =
+        format!("GET /announce?info_hash={hash}&peer_id=A2-1-37-0-0123456789&port=6881&left=0");
+    assert!(ask(rig.tracker, &line, "").contains("8:interval"));
+    let Rig { weir, dir, .. } = rig;
+    weir.signal("TERM");
+    assert!(weir.end().0.success());
+    let rig = Rig::run(dir);
+    for (anchor, name) in [("aria2", "aria2"), ("newsreaders", "Newsreaders")] {
+        let said = heard(&rig, anchor);
+        assert!(
+            said.starts_with(&format!("Weir heard from {name} ")),
+            "{said}"
+        );
+    }
+    assert_eq!(heard(&rig, "deluge"), "Not heard from Deluge yet.");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -157,33 +157,9 @@ fn while_it_stops_it_says_so() {
 fn with_a_full_disk_it_is_not_ready_and_recovers() {
     let dir = TempDir::new().unwrap();
     config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
-    // A file that may not grow is refused like one on a full disk, without a disk to fill; the signal for it is ignored.
-    let script = format!(
-        "trap '' XFSZ; exec {} --web 127.0.0.1:0 --data data -l 127.0.0.1:0 -u 127.0.0.1:0",
-        env!("CARGO_BIN_EXE_weir")
-    );
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", &script])
-        .current_dir(dir.path())
-        .env_clear()
-        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0");
-    let mut weir = Weir::run(&mut command).unwrap();
-    let url = weir.line("http://");
-    let rest = url.split("http://").nth(1).unwrap();
-    let address: SocketAddr = rest.split('/').next().unwrap().parse().unwrap();
+    let (weir, address) = Weir::start_on_full_disk(dir.path());
     assert!(readyz(address).ends_with("ready\n"));
-    let limit = |bytes: &str| {
-        let pid = weir.child.id().to_string();
-        let limit = format!("--fsize={bytes}:unlimited");
-        let mut prlimit = Command::new("prlimit");
-        let told = prlimit
-            .args(["--pid", &pid, &limit])
-            .stdin(Stdio::null())
-            .status();
-        assert!(told.unwrap().success());
-    };
-    limit("1024");
+    weir.limit_files("1024");
     let answer = wait_for(
         address,
         "503",
@@ -196,7 +172,7 @@ fn with_a_full_disk_it_is_not_ready_and_recovers() {
         "it serves what it can: {status}"
     );
     assert!(status.contains("\"ready\":false"), "{status}");
-    limit("unlimited");
+    weir.limit_files("unlimited");
     wait_for(address, "200", "ready");
     weir.signal("TERM");
     assert!(weir.end().0.success());

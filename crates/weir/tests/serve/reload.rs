@@ -248,39 +248,6 @@ fn keys_of_engine_and_store_wait_whoever_reloads() {
 }
 
 #[test]
-fn a_key_without_effect_says_so_at_start_after_a_reload_and_on_the_page() {
-    let mut rig = Rig::start("");
-    config(
-        rig.dir.path(),
-        &text("store: { redis: 'redis://127.0.0.1' }"),
-    );
-    rig.weir.signal("HUP");
-    let line = rig.weir.line("key=\"store.redis\"");
-    assert!(
-        line.contains("WARN") && line.contains("this node runs alone"),
-        "{line}"
-    );
-    let notice = "store.redis is not built yet: this node runs alone.";
-    assert_eq!(notices(&rig, "")[1], notice);
-    assert!(settings(&rig, "store.redis")[0].contains("not built yet: this node runs alone"));
-    let Rig { weir, dir, .. } = rig;
-    weir.signal("TERM");
-    weir.end();
-    let rig = Rig::run(dir);
-    assert_eq!(notices(&rig, ""), [notice]);
-    rig.weir.signal("TERM");
-    let (_, log) = rig.weir.end();
-    let line = log
-        .lines()
-        .find(|line| line.contains("store.redis"))
-        .unwrap();
-    assert!(
-        line.contains("WARN") && line.contains("this node runs alone"),
-        "{line}"
-    );
-}
-
-#[test]
 fn a_reload_without_a_file_says_where_it_looked() {
     let dir = TempDir::new().unwrap();
     let places = |dir: &Path| {

@@ -19,6 +19,13 @@ pub(super) struct Rig {
     pub(super) dir: TempDir,
 }
 
+/// Where to announce: the pages were the first URL, and this is the next.
+fn announced(weir: &mut Weir) -> SocketAddr {
+    let line = weir.line("/announce");
+    let url = line.trim().strip_prefix("http://").unwrap();
+    url.strip_suffix("/announce").unwrap().parse().unwrap()
+}
+
 impl Rig {
     pub(super) fn start(rest: &str) -> Self {
         Self::configured(&text(rest))
@@ -32,7 +39,13 @@ impl Rig {
 
     /// Starts what is configured in a directory.
     pub(super) fn run(dir: TempDir) -> Self {
-        let (weir, web, tracker) = Self::at(dir.path());
+        let (weir, web) = Weir::start(dir.path(), &[]);
+        Self::of(weir, web, dir)
+    }
+
+    /// One that was just started and has told the address of its pages.
+    pub(super) fn of(mut weir: Weir, web: SocketAddr, dir: TempDir) -> Self {
+        let tracker = announced(&mut weir);
         Self {
             weir,
             web,
@@ -44,10 +57,7 @@ impl Rig {
     /// Starts it there and returns the addresses of its pages and its tracker.
     pub(super) fn at(dir: &Path) -> (Weir, SocketAddr, SocketAddr) {
         let (mut weir, web) = Weir::start(dir, &[]);
-        // The pages were the first URL; the next is where to announce.
-        let line = weir.line("/announce");
-        let url = line.trim().strip_prefix("http://").unwrap();
-        let tracker = url.strip_suffix("/announce").unwrap().parse().unwrap();
+        let tracker = announced(&mut weir);
         (weir, web, tracker)
     }
 

@@ -3,11 +3,11 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use weir_testkit::inn::{Certificate, Inn, Options};
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::http::RetryAfter;
 use weir_testkit::zoo::indexer::{Behaviour, Indexer, Setup};
@@ -319,41 +319,12 @@ fn a_file_that_was_edited_by_hand_and_cannot_be_read_is_not_overwritten() {
 fn with_a_full_disk_nothing_is_lost_and_it_says_so() {
     let dir = TempDir::new().unwrap();
     config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
-    // A file that may not grow is refused like one on a full disk, without a disk to fill; the signal for it is ignored.
-    let script = format!(
-        "trap '' XFSZ; exec {} --web 127.0.0.1:0 --data data -l 127.0.0.1:0 -u 127.0.0.1:0",
-        env!("CARGO_BIN_EXE_weir")
-    );
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", &script])
-        .current_dir(dir.path())
-        .env_clear()
-        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0");
-    let mut weir = Weir::run(&mut command).unwrap();
-    let url = weir.line("http://");
-    let web = url.split("http://").nth(1).unwrap();
-    let web: SocketAddr = web.split('/').next().unwrap().parse().unwrap();
-    let line = weir.line("/announce");
-    let tracker = line.trim().strip_prefix("http://").unwrap();
-    let tracker = tracker.strip_suffix("/announce").unwrap().parse().unwrap();
-    let rig = Rig {
-        weir,
-        web,
-        tracker,
-        dir,
-    };
+    let (weir, web) = Weir::start_on_full_disk(dir.path());
+    let rig = Rig::of(weir, web, dir);
     let entry = |name: &str| json!({ "name": name, "url": "http://127.0.0.1:9/api" });
     assert_eq!(add(&rig, "search", &entry("first")).0, 201);
     let before = file(&rig);
-    let limit = |bytes: &str| {
-        let pid = rig.weir.child.id().to_string();
-        let limit = format!("--fsize={bytes}:unlimited");
-        let mut prlimit = Command::new("prlimit");
-        let told = prlimit.args(["--pid", &pid, &limit]).stdin(Stdio::null());
-        assert!(told.status().unwrap().success());
-    };
-    limit("64");
+    rig.weir.limit_files("64");
     let (status, problem) = add(&rig, "search", &entry("second"));
     assert_eq!(status, 503, "{problem}");
     let told = problem["detail"].as_str().unwrap();
@@ -367,7 +338,7 @@ fn with_a_full_disk_nothing_is_lost_and_it_says_so() {
     let left = std::fs::read_dir(rig.dir.path().join("data")).unwrap();
     let left = left.map(|one| one.unwrap().file_name().into_string().unwrap());
     assert!(!left.into_iter().any(|name| name.ends_with(".new")));
-    limit("unlimited");
+    rig.weir.limit_files("unlimited");
     assert_eq!(add(&rig, "search", &entry("second")).0, 201);
     assert!(file(&rig).contains("second") && file(&rig).contains("first"));
 }
@@ -538,6 +509,353 @@ fn trackers_and_news_servers_are_tried_too() {
         "{tried}"
     );
     assert_eq!(names(&rig), [""; 0]);
+}
+
+#[test]
+fn a_news_server_is_tried_with_encryption_and_sign_in() {
+    let runtime = Runtime::new().unwrap();
+    let certificate = Certificate::new(&["localhost"]).unwrap();
+    let options = Options {
+        account: Some(("reader".to_owned(), "hunter2".to_owned())),
+        tls: Some(certificate.clone()),
+        ..Options::with(&["misc.test"])
+    };
+    let inn = runtime.block_on(Inn::start(options)).unwrap();
+    let (whole, plain) = (inn.tls_address().unwrap().port(), inn.address().port());
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let roots = dir.path().join("roots.pem");
+    std::fs::write(&roots, &certificate.certificate).unwrap();
+    let mut command = Weir::command(dir.path(), &[]);
+    let mut weir = Weir::run(command.env("SSL_CERT_FILE", &roots)).unwrap();
+    let web = weir.address();
+    let rig = Rig::of(weir, web, dir);
+    let tried = |port: u16, tls: &str, password: Option<&str>| {
+        let mut entry = json!({ "name": "n", "host": "localhost", "port": port, "tls": tls });
+        if let Some(password) = password {
+            entry["username"] = json!("reader");
+            entry["password"] = json!(password);
+        }
+        let (status, tried) = try_out(&rig, "news", &entry);
+        assert_eq!(status, 200, "{tried}");
+        assert!(!tried.to_string().contains("hunter"), "{tried}");
+        tried
+    };
+    for (port, tls) in [(whole, "tls"), (plain, "starttls"), (whole, "auto")] {
+        let right = tried(port, tls, Some("hunter2"));
+        assert_eq!(
+            (&right["answered"], &right["facts"]),
+            (&json!(true), &json!(["encrypted with TLS", "signed in"])),
+            "{tls}: {right}"
+        );
+        let wrong = tried(port, tls, Some("hunter3"));
+        assert_eq!(
+            (&wrong["answered"], &wrong["field"]),
+            (&json!(false), &json!("password")),
+            "{tls}: {wrong}"
+        );
+        let sentence = wrong["sentence"].as_str().unwrap();
+        assert!(
+            sentence.ends_with("Check the user name and the password."),
+            "{sentence}"
+        );
+        let nobody = tried(port, tls, None);
+        assert_eq!(
+            (&nobody["answered"], &nobody["field"]),
+            (&json!(false), &json!("username")),
+            "{tls}: {nobody}"
+        );
+    }
+    let other = tried(plain, "tls", Some("hunter2"));
+    assert_eq!(
+        (&other["answered"], &other["field"]),
+        (&json!(false), &json!("tls")),
+        "{other}"
+    );
+    // Signed in before it is saved, and nothing of it stays.
+    assert_eq!(names(&rig), [""; 0]);
+    assert_eq!(file(&rig), "");
+}
+
+/// Sends a form, as a browser without script does.
+fn submit(rig: &Rig, path: &str, fields: &[(&str, &str)]) -> String {
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(fields)
+        .finish();
+    let mut stream = TcpStream::connect(rig.web).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nHost: weir\r\nX-Api-Key: {KEY}\r\nConnection: close\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The value of a hidden field of a page.
+fn hidden<'a>(page: &'a str, name: &str) -> &'a str {
+    let (_, rest) = page
+        .split_once(&format!("name=\"{name}\" value=\""))
+        .unwrap_or_else(|| panic!("no {name} in {page}"));
+    rest.split_once('"').unwrap().0
+}
+
+#[test]
+fn with_a_full_disk_the_forms_keep_what_was_typed() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let (weir, web) = Weir::start_on_full_disk(dir.path());
+    let rig = Rig::of(weir, web, dir);
+    let url = "http://127.0.0.1:9/api";
+    let first = json!({ "name": "first", "url": url, "api_key": "the-f1rst" });
+    assert_eq!(add(&rig, "search", &first).0, 201);
+    let before = file(&rig);
+    let full = "upstreams.yaml cannot be written. Is the disk full?";
+    rig.weir.limit_files("64");
+
+    // A new one.
+    let new = "/upstreams/add?front=search";
+    let fields = [
+        ("name", "second"),
+        ("url", url),
+        ("api_key", "the-s3cret"),
+        ("priority", "7"),
+        ("_do", "save"),
+    ];
+    let refused = submit(&rig, new, &fields);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(
+        refused.contains("Nothing was changed: ") && refused.contains(full),
+        "{refused}"
+    );
+    for kept in [
+        "value=\"second\"",
+        "value=\"http://127.0.0.1:9/api\"",
+        "value=\"7\"",
+    ] {
+        assert!(refused.contains(kept), "{kept} is typed already: {refused}");
+    }
+    assert!(!refused.contains("the-s3cret"), "{refused}");
+    let kept = hidden(&refused, "_kept").to_owned();
+
+    // A change.
+    let form = ask(rig.web, "GET /upstreams/search/first/edit", KEY);
+    let seen = hidden(&form, "_revision").to_owned();
+    let edit = "/upstreams/search/first/edit";
+    let change = |revision: &str| {
+        let fields = [
+            ("name", "first"),
+            ("url", url),
+            ("priority", "9"),
+            ("_revision", revision),
+            ("_do", "save"),
+        ];
+        submit(&rig, edit, &fields)
+    };
+    let refused = change(&seen);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(
+        refused.contains(full) && refused.contains("value=\"9\""),
+        "{refused}"
+    );
+    assert_eq!(hidden(&refused, "_revision"), seen);
+
+    // A removal.
+    let remove = "/upstreams/search/first/remove";
+    let confirm = [("confirm", "first"), ("_revision", seen.as_str())];
+    let refused = submit(&rig, remove, &confirm);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(
+        refused.contains(full) && refused.contains("value=\"first\""),
+        "{refused}"
+    );
+
+    assert_eq!(file(&rig), before, "nothing is lost");
+    assert_eq!(names(&rig), ["first"], "and nothing else is in use");
+    rig.weir.limit_files("unlimited");
+
+    // The same forms again, as the pages have them now: the secret was typed once.
+    let again = [
+        ("name", "second"),
+        ("url", url),
+        ("priority", "7"),
+        ("_kept", kept.as_str()),
+        ("_do", "save"),
+    ];
+    let saved = submit(&rig, new, &again);
+    assert!(saved.starts_with("HTTP/1.1 303"), "{saved}");
+    assert!(
+        file(&rig).contains("api_key: the-s3cret\n      priority: 7"),
+        "{}",
+        file(&rig)
+    );
+    let saved = change(&seen);
+    assert!(saved.starts_with("HTTP/1.1 303"), "{saved}");
+    assert!(
+        file(&rig).contains("api_key: the-f1rst\n      priority: 9"),
+        "{}",
+        file(&rig)
+    );
+}
+
+#[test]
+fn a_form_that_was_open_over_a_restart_is_as_good_as_before() {
+    let rig = Rig::start("");
+    let url = "http://127.0.0.1:9/api";
+    let entry = json!({ "name": "a", "url": url, "api_key": "the-k3y" });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let form = ask(rig.web, "GET /upstreams/search/a/edit", KEY);
+    let seen = hidden(&form, "_revision").to_owned();
+    // Somebody types a key into another form, and tries it.
+    let new = [
+        ("name", "b"),
+        ("url", url),
+        ("api_key", "typed-k3y"),
+        ("_do", "try"),
+    ];
+    let tried = submit(&rig, "/upstreams/add?front=search", &new);
+    let kept = hidden(&tried, "_kept").to_owned();
+    assert_ne!(kept, "");
+
+    let Rig { weir, dir, .. } = rig;
+    weir.signal("TERM");
+    assert!(weir.end().0.success());
+    let rig = Rig::run(dir);
+    let change = |revision: &str, priority: &str| {
+        let fields = [
+            ("name", "a"),
+            ("url", url),
+            ("priority", priority),
+            ("_revision", revision),
+            ("_do", "save"),
+        ];
+        submit(&rig, "/upstreams/search/a/edit", &fields)
+    };
+    let saved = change(&seen, "7");
+    assert!(saved.starts_with("HTTP/1.1 303"), "{saved}");
+    assert!(
+        file(&rig).contains("api_key: the-k3y\n      priority: 7"),
+        "{}",
+        file(&rig)
+    );
+    let refused = change(&seen, "8");
+    assert!(
+        refused.starts_with("HTTP/1.1 409"),
+        "it has changed now: {refused}"
+    );
+
+    // What was typed there is gone; it is not saved without.
+    let new = [
+        ("name", "b"),
+        ("url", url),
+        ("_kept", kept.as_str()),
+        ("_do", "save"),
+    ];
+    let refused = submit(&rig, "/upstreams/add?front=search", &new);
+    assert!(refused.starts_with("HTTP/1.1 409"), "{refused}");
+    assert!(
+        refused.contains("is not remembered any more. Enter it again."),
+        "{refused}"
+    );
+    assert!(refused.contains("value=\"b\""), "{refused}");
+    assert_eq!(hidden(&refused, "_kept"), "");
+    assert_eq!(names(&rig), ["a"]);
+}
+
+#[test]
+fn what_cannot_be_an_address_is_refused_by_both_with_the_same_words() {
+    let rig = Rig::start("");
+    let long = format!("http://{}.example/api", "a".repeat(64));
+    for (front, key, wrong) in [
+        ("search", "url", "http://a..b/api"),
+        ("search", "url", "http://127.0.0.1:0/api"),
+        ("search", "url", "http://-a-/api"),
+        ("search", "url", &long),
+        ("tracker", "uri", "udp://a..b:5/announce"),
+        ("tracker", "uri", "http://127.0.0.1:0/announce"),
+        ("news", "host", "news.example:119"),
+        ("news", "host", "a..b"),
+        ("news", "host", "news.example?x"),
+        ("news", "host", "256.1.1.1"),
+        ("news", "host", "["),
+    ] {
+        let mut entry = json!({ "name": "a" });
+        entry[key] = json!(wrong);
+        let (status, saved) = add(&rig, front, &entry);
+        assert_eq!(status, 422, "{wrong}: {saved}");
+        assert_eq!(fields(&saved)[0].0, format!("entry.{key}"), "{saved}");
+        let (status, tried) = try_out(&rig, front, &entry);
+        assert_eq!((status, fields(&tried)), (422, fields(&saved)), "{wrong}");
+    }
+    for (front, key, right) in [
+        ("search", "url", "http://münchen.example/api"),
+        ("search", "url", "http://[::1]:9/api"),
+        ("tracker", "uri", "udp://127.0.0.1:9/announce"),
+        ("tracker", "uri", "udp://[::1]:9/announce"),
+        ("news", "host", "::1"),
+        ("news", "host", "news_1.example."),
+    ] {
+        let mut entry = json!({ "name": right.replace(|c: char| !c.is_alphanumeric(), "-") });
+        entry[key] = json!(right);
+        let (status, saved) = add(&rig, front, &entry);
+        assert_eq!(status, 201, "{right}: {saved}");
+    }
+}
+
+/// Answers every request with these bytes, as a tracker does.
+fn tracker_that_says(body: &'static str) -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    address
+}
+
+#[test]
+fn a_tracker_that_refuses_a_scrape_is_told_by_its_own_words() {
+    let rig = Rig::start("");
+    let tried = |body: &'static str| {
+        let uri = format!("http://{}/announce", tracker_that_says(body));
+        let (status, tried) = try_out(&rig, "tracker", &json!({ "uri": uri }));
+        assert_eq!(status, 200, "{tried}");
+        tried
+    };
+    let good = tried("d5:filesdee");
+    assert_eq!(good["facts"], json!(["a tracker over HTTP"]), "{good}");
+    let no = tried("d14:failure reason20:Torrent not allowed.e");
+    assert_eq!(no["answered"], true, "{no}");
+    assert_eq!(
+        no["facts"],
+        json!(["it said: Torrent not allowed."]),
+        "{no}"
+    );
+    let passkey = tried("d14:failure reason15:Unknown passkeye");
+    assert_eq!(
+        (
+            &passkey["answered"],
+            &passkey["field"],
+            &passkey["sentence"]
+        ),
+        (
+            &json!(false),
+            &json!("uri"),
+            &json!("It said: Unknown passkey. Check the passkey in the address.")
+        ),
+        "{passkey}"
+    );
 }
 
 #[test]

@@ -2,13 +2,23 @@
 
 use weir_engine::{Engine, Standing, dispatch::Moment, our_network, span};
 
-use crate::{App, CardOverload, CardState, contribution::Contributed, upstreams::Times};
+use crate::{
+    App, CardOverload, CardState, contribution::Contributed, nodes::view::NodesView,
+    upstreams::Times,
+};
 
 /// Sentences with marks in place of times, each with the clock that its marks are read by.
 pub(super) struct Opening(Vec<(String, Option<Times>)>);
 
 impl Opening {
     pub(super) fn of(app: &App) -> Self {
+        let mut told = Self::of_fronts(app);
+        let alone = NodesView::of(app).and_then(|view| view.alone_sentence());
+        told.0.extend(alone.map(|words| (words, None)));
+        told
+    }
+
+    fn of_fronts(app: &App) -> Self {
         let network = network(app);
         if !network.is_empty() {
             return Self(network);
@@ -134,11 +144,14 @@ fn limited(
             format!("of its {total} {kind}s {}", listed(&words))
         }
     };
+    // What was disabled is only tried then.
+    let is_tried = count(Standing::Cooldown) == 0;
     let next = next.map_or_else(String::new, |next| {
-        let which = if total == 1 {
-            "It is back"
-        } else {
-            "Next one back"
+        let which = match (total, is_tried) {
+            (1, false) => "Its cooldown ends",
+            (1, true) => "It is tried again",
+            (_, false) => "Next one back",
+            (_, true) => "The next one is tried",
         };
         format!(" {which} at {}.", until(next))
     });
@@ -301,9 +314,12 @@ mod tests {
         };
         let words = "is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32.";
         assert_eq!(say(&[Cooldown; 7], Some(1)).as_deref(), Some(words));
-        let words =
-            "is answering from cache only: its only indexer is cooling down. It is back at 14:32.";
+        let words = "is answering from cache only: its only indexer is cooling down. Its cooldown ends at 14:32.";
         assert_eq!(say(&[Cooldown], Some(1)).as_deref(), Some(words));
+        let words = "is answering from cache only: its only indexer is disabled. It is tried again at 14:32.";
+        assert_eq!(say(&[Disabled], Some(1)).as_deref(), Some(words));
+        let words = "is answering from cache only: all 2 indexers are disabled. The next one is tried at 14:32.";
+        assert_eq!(say(&[Disabled; 2], Some(1)).as_deref(), Some(words));
         let words = "is answering from cache only: of its 4 indexers 2 are cooling down, 1 is disabled and 1 is off. Next one back at 14:32.";
         let mixed = [Cooldown, Disabled, Manual, Cooldown];
         assert_eq!(say(&mixed, Some(1)).as_deref(), Some(words));

@@ -163,6 +163,7 @@ fn body(app: &App, window: &str) -> String {
         lead,
         cards: FrontCard::all(app, window),
         attention,
+        nodes: None,
         decisions: last_decisions(app),
         list: DECISIONS,
         charts: plots::charts(app, window),

@@ -150,6 +150,10 @@ impl Sample {
     pub(super) fn under(weather: Weather, front: &'static str, kind: &'static str) -> Arc<Self> {
         let wall = UNIX_EPOCH + secs(1_794_700_000);
         let options = Options::new(Timeline::starting_at(wall), weather);
+        Self::with(options, front, kind)
+    }
+
+    pub(super) fn with(options: Options, front: &'static str, kind: &'static str) -> Arc<Self> {
         Arc::new(Self {
             engine: Engine::new(front, policy(), options),
             kind,

@@ -1,9 +1,6 @@
 //! Saves upstreams that are added, changed or removed on the pages: everything is checked as a reload checks it, then the
 //! file is written, then all of it is in use. Whatever is refused on the way changes nothing.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::OnceLock;
-
 use weir_config::{Mistake, Mistakes, Node, Origin, show_text};
 use weir_engine::words::capital;
 use weir_web::{FieldMistake, Reload};
@@ -93,7 +90,7 @@ impl Running {
         let added = inner.added().unwrap_or_default();
         if let Some(at) = added.position(kind, name) {
             let entry = added.entries(kind)[at].clone();
-            let revision = revision(kind, &entry);
+            let revision = inner.revision(kind, &entry);
             return Some(EntryPlace::Added { entry, revision });
         }
         inner.own(kind, name).map(EntryPlace::Own)
@@ -211,11 +208,18 @@ impl Inner {
         let Some(at) = added.position(kind, name) else {
             return Err(self.own(kind, name).map_or(NotSaved::Gone, NotSaved::Own));
         };
-        let now = revision(kind, &added.entries(kind)[at]);
+        let now = self.revision(kind, &added.entries(kind)[at]);
         match seen.is_none_or(|seen| seen == now) {
             true => Ok(at),
             false => Err(NotSaved::Changed),
         }
+    }
+
+    /// Tells an entry from what it was before, also after a restart. Keyed, because an entry holds secrets that somebody
+    /// could otherwise guess from it.
+    fn revision(&self, kind: Kind, entry: &Node) -> String {
+        let web = self.parts.as_ref().map(|(web, _)| web);
+        web.map_or_else(String::new, |web| web.mark_of(&whole(kind, entry)))
     }
 
     /// Where an upstream is in a file of the operator's.
@@ -295,12 +299,9 @@ fn sentence(text: &str) -> String {
     format!("{}{end}", capital(text))
 }
 
-/// Tells an entry from what it was before. Keyed, because an entry holds secrets that somebody could otherwise guess from
-/// it; the key is that of this process, so that a restart makes all revisions new.
-pub(in crate::serve) fn revision(kind: Kind, entry: &Node) -> String {
-    static KEY: OnceLock<RandomState> = OnceLock::new();
+/// What tells an entry from what it was before, as text. It holds secrets.
+fn whole(kind: Kind, entry: &Node) -> String {
     let mut one = Added::default();
     one.entries_mut(kind).push(entry.clone());
-    let key = KEY.get_or_init(RandomState::new);
-    format!("{:016x}", key.hash_one(one.text()))
+    one.text()
 }

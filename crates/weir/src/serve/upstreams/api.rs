@@ -214,7 +214,7 @@ async fn show(
     let place = editor.0.running.entry(kind, &name).ok_or_else(unknown)?;
     let (mut values, mut secrets) = (Map::new(), Vec::new());
     let (editable, revision, sentence) = match place {
-        EntryPlace::Own(origin) => (false, None, elsewhere(&origin)),
+        EntryPlace::Own(origin) => (false, None, editor.elsewhere(&origin)),
         EntryPlace::Added { entry, revision } => {
             for (key, value) in saved(kind, &entry) {
                 match value {

@@ -1,5 +1,7 @@
 //! The pages with the form: add, edit, remove.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
@@ -9,7 +11,7 @@ use serde::Deserialize;
 use url::form_urlencoded;
 use weir_web::{Failure, FieldMistake, Visitor, upstream_path};
 
-use super::form::{Filled, FormPage, fields, kinds};
+use super::form::{Filled, FormPage, KindLink, fields, kinds};
 use super::{Editor, NotTried, TriedOut, elsewhere};
 use crate::added::{Draft, Kind, SavedValue, saved};
 use crate::serve::reload::saving::{Edit, EntryPlace, NotSaved};
@@ -34,6 +36,8 @@ struct SentForm {
     draft: Draft,
     revision: Option<String>,
     tries: bool,
+    /// A secret was typed before that is not remembered any more, as after a restart.
+    forgotten: bool,
 }
 
 /// What the form says above its fields.
@@ -45,6 +49,19 @@ struct FormTrouble {
     fields: Vec<FieldMistake>,
     changed: bool,
     tried: Option<TriedOut>,
+}
+
+/// What the form is for.
+struct FormAbout {
+    title: String,
+    action: String,
+    /// The name and the page of the upstream, if it is there.
+    upstream: Option<(String, String)>,
+    /// The kinds to choose from; none for a change.
+    kinds: Vec<KindLink>,
+    /// What is saved now, and its revision.
+    saved: Option<BTreeMap<&'static str, SavedValue>>,
+    revision: String,
 }
 
 #[derive(Template)]
@@ -86,9 +103,15 @@ pub(super) async fn save_new(
     body: Bytes,
 ) -> Result<Response, Failure> {
     let kind = kind(&front)?;
-    let SentForm { draft, tries, .. } = editor.sent(kind, &visitor, &body);
+    let SentForm {
+        draft,
+        tries,
+        forgotten,
+        ..
+    } = editor.sent(kind, &visitor, &body);
     let edit = Edit::Add(draft.clone());
     let trouble = match tries {
+        _ if forgotten => FormTrouble::forgotten(),
         true => editor.tried(&visitor, kind, edit).await,
         false => match editor.save(edit).await {
             Ok(names) => return Ok(done(kind, names.first(), "added")),
@@ -110,7 +133,7 @@ pub(super) async fn edit(
         Some(EntryPlace::Own(origin)) => {
             let page = OwnPage {
                 path: upstream_path(kind.front(), &name),
-                sentence: elsewhere(&origin),
+                sentence: editor.elsewhere(&origin),
                 name,
             };
             Ok(visitor.show(&format!("{} · Upstreams", page.name), &page))
@@ -139,6 +162,7 @@ pub(super) async fn save_changed(
         draft,
         revision,
         tries,
+        forgotten,
     } = editor.sent(kind, &visitor, &body);
     let edit = Edit::Replace {
         name: name.clone(),
@@ -146,6 +170,7 @@ pub(super) async fn save_changed(
         draft: draft.clone(),
     };
     let trouble = match tries {
+        _ if forgotten => FormTrouble::forgotten(),
         true => editor.tried(&visitor, kind, edit).await,
         false => match editor.save(edit).await {
             Ok(names) => return Ok(done(kind, names.first(), "changed")),
@@ -214,7 +239,9 @@ impl Editor {
         let sent = pairs(body);
         let mut draft = Draft::of_form(kind, &sent);
         let token = value(&sent, "_kept");
-        if let Some(secrets) = self.0.secrets.find(visitor.identity, token) {
+        let kept = self.0.secrets.find(visitor.identity, token);
+        let forgotten = kept.is_none() && !token.is_empty() && draft.secrets().is_empty();
+        if let Some(secrets) = kept {
             draft.fill(&secrets);
         }
         let revision = value(&sent, "_revision").to_owned();
@@ -222,6 +249,7 @@ impl Editor {
             draft,
             revision: (!revision.is_empty()).then_some(revision),
             tries: value(&sent, "_do") == "try",
+            forgotten,
         }
     }
 
@@ -242,25 +270,15 @@ impl Editor {
 
     fn form_to_add(&self, visitor: &Visitor, draft: &Draft, trouble: FormTrouble) -> Response {
         let kind = draft.kind;
-        let (status, filled, top) = trouble.split(draft, None);
-        let (usual, more) = fields(&filled);
-        let page = FormPage {
-            form_token: &visitor.form_token,
+        let about = FormAbout {
             title: format!("Add {}", kind.a_noun()),
             action: format!("/upstreams/add?front={}", kind.front()),
             upstream: None,
             kinds: kinds(kind),
-            usual,
-            more,
+            saved: None,
             revision: String::new(),
-            kept: self.remember(visitor, draft),
-            trouble: top.0,
-            details: top.1,
-            tried: filled.tried.map(|tried| (tried.answered, tried.sentence)),
-            file: self.0.running.added_file(),
         };
-        let title = format!("{} · Upstreams", page.title);
-        (status, visitor.show(&title, &page)).into_response()
+        self.form(visitor, draft, &trouble, about)
     }
 
     fn form_to_change(
@@ -280,21 +298,39 @@ impl Editor {
             );
             return self.form_to_add(visitor, draft, trouble);
         };
-        let (status, filled, top) = trouble.split(draft, Some(saved(kind, &entry)));
-        let (usual, more) = fields(&filled);
         let path = upstream_path(kind.front(), name);
-        let page = FormPage {
-            form_token: &visitor.form_token,
+        let about = FormAbout {
             title: format!("Edit {name}"),
             action: format!("{path}/edit"),
             upstream: Some((name.to_owned(), path)),
             kinds: Vec::new(),
+            saved: Some(saved(kind, &entry)),
+            revision,
+        };
+        self.form(visitor, draft, &trouble, about)
+    }
+
+    fn form(
+        &self,
+        visitor: &Visitor,
+        draft: &Draft,
+        trouble: &FormTrouble,
+        about: FormAbout,
+    ) -> Response {
+        let (status, filled, (sentence, details)) = trouble.split(draft, about.saved);
+        let (usual, more) = fields(&filled);
+        let page = FormPage {
+            form_token: &visitor.form_token,
+            title: about.title,
+            action: about.action,
+            upstream: about.upstream,
+            kinds: about.kinds,
             usual,
             more,
-            revision,
+            revision: about.revision,
             kept: self.remember(visitor, draft),
-            trouble: top.0,
-            details: top.1,
+            trouble: sentence,
+            details,
             tried: filled.tried.map(|tried| (tried.answered, tried.sentence)),
             file: self.0.running.added_file(),
         };
@@ -326,7 +362,7 @@ impl Editor {
                 let page = OwnPage {
                     name: name.to_owned(),
                     path,
-                    sentence: elsewhere(&origin),
+                    sentence: self.elsewhere(&origin),
                 };
                 Ok(visitor.show(&format!("{name} · Upstreams"), &page))
             }
@@ -347,6 +383,17 @@ impl Editor {
 }
 
 impl FormTrouble {
+    fn forgotten() -> Self {
+        Self {
+            status: StatusCode::CONFLICT,
+            sentence: Some(
+                "Nothing was changed: the key or password that you typed is not remembered any more. Enter it again."
+                    .to_owned(),
+            ),
+            ..Self::default()
+        }
+    }
+
     fn of(not_saved: NotSaved) -> Self {
         let trouble = |status, sentence: &str, details| Self {
             status,
@@ -390,7 +437,7 @@ impl FormTrouble {
     fn split<'a>(
         &'a self,
         draft: &'a Draft,
-        saved: Option<std::collections::BTreeMap<&'static str, SavedValue>>,
+        saved: Option<BTreeMap<&'static str, SavedValue>>,
     ) -> (StatusCode, Filled<'a>, (Option<String>, Vec<String>)) {
         // A mistake of a key that has no field is told above.
         let mut details = self.details.clone();

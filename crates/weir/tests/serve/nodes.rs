@@ -1,0 +1,309 @@
+//! Several built Weirs on a real Redis: one budget, one call for one question, whatever happens to the store or to a node.
+//!
+//! The indexers write down when they were asked; `Checker` reads that and nothing else.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use weir_testkit::redis::Redis;
+use weir_testkit::zoo::Place;
+use weir_testkit::zoo::indexer::{Asked, Indexer, Setup};
+
+use super::{PATIENCE, Weir, ask, config};
+
+const KEY: &str = "k3y-of-all-the-nodes";
+const SECRET: &str = "a secret that all nodes of this test share";
+
+/// What a node logs when the store has answered.
+const TOGETHER: &str = "together with the other nodes";
+
+/// The first line with this text since the start: a node may be together with the others before it says where its pages are.
+fn first_line(weir: &mut Weir, text: &str) -> String {
+    let said = weir.seen.iter().find(|line| line.contains(text));
+    match said.cloned() {
+        Some(line) => line,
+        None => weir.line(text),
+    }
+}
+
+/// Three nodes, some indexers, one store.
+struct Nodes {
+    runtime: Runtime,
+    indexers: Vec<Indexer>,
+    redis: Redis,
+    all: Vec<One>,
+    /// What each indexer's entry says beyond name and URL.
+    entry: &'static str,
+    /// More of the search section.
+    section: &'static str,
+}
+
+struct One {
+    weir: Weir,
+    web: SocketAddr,
+    dir: TempDir,
+}
+
+impl Nodes {
+    fn start(indexers: usize, entry: &'static str, section: &'static str) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let start = || Indexer::start(Place::Loopback, Setup::with(1..=5));
+        let indexers = (0..indexers).map(|_| runtime.block_on(start()).unwrap());
+        let indexers = indexers.collect();
+        let redis = runtime.block_on(Redis::start()).unwrap();
+        let mut nodes = Self {
+            runtime,
+            indexers,
+            redis,
+            all: Vec::new(),
+            entry,
+            section,
+        };
+        for number in 0..3 {
+            let one = nodes.node(number, TempDir::new().unwrap());
+            nodes.all.push(one);
+        }
+        for one in &mut nodes.all {
+            first_line(&mut one.weir, TOGETHER);
+        }
+        nodes
+    }
+
+    /// Starts a node in a directory, which may be that of an earlier run.
+    fn node(&self, number: usize, dir: TempDir) -> One {
+        let mut text = format!(
+            "web: {{ api_key: {KEY} }}\nstore: {{ redis: '{}', secret: '{SECRET}' }}\nnode: {{ name: node-{number} }}\nsearch:\n  {}\n  indexers:\n",
+            self.redis.url(),
+            self.section,
+        );
+        for (number, indexer) in self.indexers.iter().enumerate() {
+            // The names differ from node to node: what counts is whom they call.
+            let (url, entry) = (indexer.url(), self.entry);
+            writeln!(
+                text,
+                "    - {{ name: 'ix{number}', url: '{url}', api_key: k {entry} }}"
+            )
+            .unwrap();
+        }
+        config(dir.path(), &text);
+        let (weir, web) = Weir::start(dir.path(), &[]);
+        One { weir, web, dir }
+    }
+
+    /// Waits until each node says once more that it is together with the others.
+    fn wait_for_all(&mut self) {
+        for one in &mut self.all {
+            one.weir.line(TOGETHER);
+        }
+    }
+
+    /// Waits until each node has been given what it may spend when it is alone.
+    fn wait_for_shares(&self) {
+        wait_until("each node has a share", || {
+            let keys = self.redis.ask(&["KEYS", "*:shares:*"]).unwrap();
+            keys.lines().count() >= self.all.len()
+        });
+    }
+
+    /// Searches at a node; gives the status.
+    fn search(&self, node: usize, words: &str) -> u16 {
+        search(self.all[node].web, words)
+    }
+
+    fn asked(&self) -> Vec<Vec<Instant>> {
+        let searches = |indexer: &Indexer| {
+            let asked = indexer.asked();
+            asked.iter().map(|Asked { at, .. }| (*at).into()).collect()
+        };
+        self.indexers.iter().map(searches).collect()
+    }
+
+    /// No more than `limit` requests to any indexer in any window of this length, as the indexers saw them.
+    fn check(&self, limit: usize, window: Duration) {
+        for (number, times) in self.asked().iter().enumerate() {
+            for (place, at) in times.iter().enumerate() {
+                let within = times[place..].iter().filter(|time| **time < *at + window);
+                let within = within.count();
+                assert!(within <= limit, "indexer {number}: {within} in {window:?}");
+            }
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.asked().iter().map(Vec::len).sum()
+    }
+}
+
+fn search(web: SocketAddr, words: &str) -> u16 {
+    let words = words.replace(' ', "+");
+    let line = format!("GET /torznab/api?t=search&q={words}");
+    let answer = ask(web, &line, KEY);
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Waits until this holds; nothing but a hang takes so long.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let look = Duration::from_millis(50);
+    for _ in 0..PATIENCE.as_millis() / look.as_millis() {
+        if is_so() {
+            return;
+        }
+        thread::park_timeout(look);
+    }
+    panic!("{what}");
+}
+
+#[test]
+fn fifty_equal_searches_on_each_of_three_nodes_are_one_call_per_indexer() {
+    let nodes = Nodes::start(
+        4,
+        "",
+        "spacing: { interactive: 0s, rss: 0s, completion: 0s, background: 0s }",
+    );
+    thread::scope(|scope| {
+        for web in nodes.all.iter().map(|one| one.web) {
+            for _ in 0..50 {
+                scope.spawn(move || assert_eq!(search(web, "debian"), 200));
+            }
+        }
+    });
+    for indexer in &nodes.indexers {
+        assert_eq!(indexer.searches().len(), 1, "{:?}", indexer.searches());
+        assert_eq!(indexer.introductions(), 1, "caps too");
+    }
+}
+
+#[test]
+fn three_nodes_keep_one_window_in_peace_while_the_store_is_stopped_and_when_a_node_is_killed() {
+    let limit = 40;
+    let mut nodes = Nodes::start(
+        1,
+        ", limits: [40/60s]",
+        "spacing: { interactive: 0s, rss: 0s, completion: 0s, background: 0s }\n  deadline: 2s",
+    );
+    let mut number = 0;
+    let mut burst = |nodes: &Nodes, which: &[usize], count: usize| {
+        thread::scope(|scope| {
+            for node in which {
+                for _ in 0..count {
+                    number += 1;
+                    let words = format!("question {number}");
+                    // 200, or 429 with a time: both are answers.
+                    let web = nodes.all[*node].web;
+                    scope.spawn(move || {
+                        let status = search(web, &words);
+                        assert!(matches!(status, 200 | 429), "{status}");
+                    });
+                }
+            }
+        });
+    };
+    nodes.wait_for_shares();
+    burst(&nodes, &[0, 1, 2], 5);
+    nodes.check(limit, Duration::from_secs(60));
+    let peace = nodes.total();
+    assert!(peace > 3, "{peace}");
+
+    // The store hears what is sent meanwhile, and carries it out later.
+    nodes.redis.freeze();
+    burst(&nodes, &[0, 1, 2], 5);
+    burst(&nodes, &[0, 1, 2], 5);
+    for one in &mut nodes.all {
+        let line = one.weir.line("alone");
+        assert!(line.contains("WARN"), "{line}");
+    }
+    let alone = nodes.total();
+    assert!(
+        alone > peace,
+        "each spends its share: {peace} before, {alone} now"
+    );
+    nodes.redis.thaw();
+    nodes.wait_for_all();
+    burst(&nodes, &[0, 1, 2], 5);
+    nodes.check(limit, Duration::from_secs(60));
+
+    // One is killed in the middle of its work, and started again in its directory.
+    let killed = nodes.all.remove(2);
+    let web = killed.web;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for question in 0..5 {
+                // It is killed meanwhile, so not every question is answered.
+                let words = format!("last words {question}").replace(' ', "+");
+                let line = format!("GET /torznab/api?t=search&q={words}");
+                let _ = std::panic::catch_unwind(|| ask(web, &line, KEY));
+            }
+        });
+        thread::park_timeout(Duration::from_millis(100));
+        killed.weir.signal("KILL");
+    });
+    burst(&nodes, &[0, 1], 5);
+    let again = nodes.node(2, killed.dir);
+    nodes.all.push(again);
+    first_line(&mut nodes.all[2].weir, TOGETHER);
+    burst(&nodes, &[0, 1, 2], 5);
+    nodes.check(limit, Duration::from_secs(60));
+    assert!(nodes.total() <= limit * 3);
+}
+
+#[test]
+fn a_store_that_comes_back_empty_changes_no_window() {
+    let mut nodes = Nodes::start(
+        1,
+        ", limits: [20/1h]",
+        "spacing: { interactive: 0s, rss: 0s, completion: 0s, background: 0s }\n  deadline: 2s",
+    );
+    nodes.wait_for_shares();
+    for number in 0..8 {
+        nodes.search(number % 3, &format!("before {number}"));
+    }
+    assert!(nodes.total() >= 6, "{}", nodes.total());
+    nodes.redis.kill();
+    nodes.redis.forget().unwrap();
+    nodes.runtime.block_on(nodes.redis.run()).unwrap();
+    for one in &mut nodes.all {
+        one.weir.line("told it what it knows");
+    }
+    for number in 0..40 {
+        let status = nodes.search(number % 3, &format!("after {number}"));
+        assert!(matches!(status, 200 | 429), "{status}");
+    }
+    nodes.check(20, Duration::from_secs(3600));
+    // Not because nothing is granted any more: three shares of one are kept back.
+    wait_until("the window is used", || nodes.total() >= 15);
+}
+
+#[test]
+fn a_wrong_store_is_named_and_weir_runs_on_alone() {
+    let runtime = Runtime::new().unwrap();
+    let redis = runtime.block_on(Redis::start_with(&["--requirepass", "secret"]));
+    let redis = redis.unwrap();
+    let dir = TempDir::new().unwrap();
+    let text = format!(
+        "web: {{ api_key: {KEY} }}\nstore: {{ redis: '{}', secret: '{SECRET}' }}\n",
+        redis.url()
+    );
+    config(dir.path(), &text);
+    let (mut weir, web) = Weir::start(dir.path(), &[]);
+    let line = first_line(&mut weir, "password");
+    assert!(line.contains("alone"), "{line}");
+    assert!(ask(web, "GET /readyz", KEY).starts_with("HTTP/1.1 200"));
+    weir.signal("TERM");
+    assert!(weir.end().0.success());
+}
+
+#[test]
+fn a_store_without_a_secret_is_a_mistake() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), "store: { redis: 'redis://127.0.0.1:1' }\n");
+    let (status, text) = Weir::spawn(dir.path(), &[]).end();
+    assert_eq!(status.code(), Some(2), "{text}");
+    assert!(
+        text.contains("store.secret") && text.contains("openssl rand"),
+        "{text}"
+    );
+}
