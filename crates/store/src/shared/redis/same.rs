@@ -8,10 +8,10 @@ use fastrand::Rng;
 use weir_testkit::redis::Redis;
 
 use super::super::story::id;
-use super::super::{MemoryStore, ShareWish};
+use super::super::{HandedStart, MemoryStore, Share, ShareWish, ToldLimit, ToldOff};
 use super::tests::open;
 use super::*;
-use crate::state::Ledger;
+use crate::state::{Ledger, Window};
 
 /// Histories, and calls in each.
 const HISTORIES: u64 = 25;

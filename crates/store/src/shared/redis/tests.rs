@@ -13,6 +13,8 @@ use weir_testkit::redis::Redis;
 
 use super::super::story::{self, Stage, tell};
 use super::*;
+use crate::shared::ToldLimit;
+use crate::state::Window;
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);

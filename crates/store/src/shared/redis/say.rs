@@ -1,0 +1,76 @@
+//! What a call is made of, as arguments of its script.
+
+use super::wire::Args;
+use crate::shared::{HandedStart, Stream, Table, Told, ToldLimit, ToldOff, shortened};
+
+pub(super) fn table_name(table: Table) -> &'static str {
+    match table {
+        Table::Sessions => "sessions",
+        Table::Keys => "keys",
+        Table::Due => "due",
+        Table::Indexers => "indexers",
+    }
+}
+
+pub(super) fn stream_key(stream: Stream) -> String {
+    match stream {
+        Stream::Swarm(node) => format!("weir:{{swarm:{:016x}}}", node.0),
+        Stream::Forwarded(node) => format!("{{weir}}:forwarded:{:016x}", node.0),
+    }
+}
+
+pub(super) fn put_starts(args: &mut Args, starts: &[HandedStart]) {
+    args.count(starts.len());
+    for start in starts {
+        args.upstream(start.upstream)
+            .id(start.id)
+            .ledger(start.ledger);
+        args.span(start.age).flag(start.spaced);
+    }
+}
+
+pub(super) fn put_limit(args: &mut Args, limit: ToldLimit) {
+    args.ledger(limit.ledger).window(limit.window);
+    args.number(limit.limit.max(1).into());
+    args.maybe(limit.used.map(Into::into));
+}
+
+pub(super) fn put_off(args: &mut Args, off: &ToldOff) {
+    args.node(off.node).text(shortened(&off.by));
+    args.text(shortened(&off.reason)).number(off.at.0);
+}
+
+pub(super) fn put_told(args: &mut Args, told: &Told) {
+    match told {
+        Told::Unused(id) => {
+            args.text("unused").id(*id);
+        }
+        Told::Started {
+            id,
+            ledger,
+            age,
+            spaced,
+        } => {
+            args.text("started").id(*id).ledger(*ledger);
+            args.span(*age).flag(*spaced);
+        }
+        Told::Throttled { span, by, reason } => {
+            args.text("throttled").span(*span).node(*by);
+            args.text(shortened(reason));
+        }
+        Told::Limit(limit) => {
+            args.text("limit");
+            put_limit(args, *limit);
+        }
+        Told::Off(Some(off)) => {
+            args.text("off");
+            put_off(args, off);
+        }
+        Told::Off(None) => {
+            args.text("on");
+        }
+        Told::Cleared => {
+            args.text("cleared");
+        }
+    }
+}
