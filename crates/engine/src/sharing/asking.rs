@@ -1,0 +1,330 @@
+//! The questions: one before each call that counts, and what its answer comes to.
+
+use super::*;
+
+impl Shared {
+    /// A job's turn has come at an upstream that is shared.
+    pub(crate) fn asked(
+        &self,
+        state: &mut State,
+        asked: &weir_dispatch::Ask,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        let wanted = Wanted {
+            upstream: asked.upstream,
+            budget: asked.budget,
+            gap: asked.gap,
+            question: state.question(asked.job, asked.upstream),
+        };
+        state.ask(asked.job, &wanted, now, effects);
+    }
+
+    /// Sends a question to the store.
+    pub(crate) fn send(self: &Arc<Self>, asking: Asking) {
+        let shared = self.clone();
+        self.tasks.spawn_on(ask(shared, asking), &self.runtime);
+    }
+
+    /// A claimed question has the answer that `call` holds, or (`None`) none.
+    pub(crate) fn publish(self: &Arc<Self>, question: Question, call: Option<Arc<dyn Call>>) {
+        let shared = self.clone();
+        let publish = async move {
+            let Some(node) = shared.node() else { return };
+            let keep = call.as_ref().and_then(|call| call.question());
+            let keep = keep.map_or(Duration::ZERO, |question| question.keep);
+            let packed = call.and_then(|call| shared.vital.guard(|| call.pack()).flatten());
+            let sealed = packed.map(|packed| node.seal().seal(&packed));
+            let body = sealed.filter(|body| body.len() <= LONGEST_ANSWER);
+            let by = node.id();
+            // If it is lost, the claim ends by itself.
+            let _ = node
+                .call(|store| store.answer(question, by, body, keep))
+                .await;
+        };
+        self.tasks.spawn_on(publish, &self.runtime);
+    }
+}
+
+/// Asks the store, and does what it says.
+async fn ask(shared: Arc<Shared>, asking: Asking) {
+    let Some(node) = shared.node() else { return };
+    let question = asking.ask.clone();
+    let answer = node.call(|store| store.ask(question)).await;
+    let taken = match &answer {
+        Ok(Answer::Answered { body, by, .. }) => {
+            let call = shared.state.lock().call_of(asking.job);
+            let opened = node.seal().open(body);
+            // Unpacked outside the lock: it is the front's code, and an answer may be long.
+            let taken = call.zip(opened).is_some_and(|(call, opened)| {
+                let taken = shared.vital.guard(|| call.take(&opened));
+                taken.unwrap_or(false)
+            });
+            taken.then(|| shared.askers.number(&node.name_of(*by)))
+        }
+        _ => None,
+    };
+    shared.with(|state, now, effects| state.heed(&asking, answer, taken, now, effects));
+}
+
+impl State {
+    /// What a job asks, as all nodes know it.
+    fn question(&mut self, job: JobId, upstream: UpstreamId) -> Option<Question> {
+        let time_out = self.sides[upstream.0 as usize].time_out;
+        let sharing = self.sharing.as_ref()?;
+        let key = sharing.ledger.key(upstream)?;
+        let payload = self.payloads.find(job)?;
+        // Its answer came from another node once and was of no use.
+        if payload.distrusts {
+            return None;
+        }
+        let SharedQuestion { text, fresh, .. } = payload.call.question()?;
+        Some(Question {
+            key: sharing.node.seal().name(&[b"question", &key.0, &text]),
+            claim: time_out,
+            fresh,
+        })
+    }
+
+    fn call_of(&mut self, job: JobId) -> Option<Arc<dyn Call>> {
+        self.payloads.find(job).map(|payload| payload.call.clone())
+    }
+
+    /// Asks the store whether a job may start; while this node is alone, decides by itself.
+    fn ask(&mut self, job: JobId, wanted: &Wanted, now: Moment, effects: &mut Effects) {
+        let Some(sharing) = &self.sharing else {
+            return;
+        };
+        let id = sharing.node.ask_id();
+        let quota = self.dispatcher.quota(wanted.upstream);
+        let together = !sharing.alone;
+        let ask = quota
+            .filter(|_| together)
+            .and_then(|quota| sharing.ledger.ask(id, wanted, quota, now));
+        if let Some(ask) = ask {
+            let open = OpenAsk {
+                upstream: wanted.upstream,
+                budget: wanted.budget,
+                handed_in: false,
+            };
+            if let Some(sharing) = &mut self.sharing {
+                sharing.open.insert(id, open);
+            }
+            effects.asks.push(Asking {
+                job,
+                upstream: wanted.upstream,
+                budget: wanted.budget,
+                gap: wanted.gap,
+                ask,
+            });
+            return;
+        }
+        let windows = self.windows(wanted.upstream, wanted.budget, now);
+        let ledger = self.sharing.as_ref().map(|sharing| &sharing.ledger);
+        let may = ledger.map_or(Ok(()), |ledger| ledger.alone(wanted, &windows, now));
+        match may {
+            Ok(()) => {
+                let granted = Granted {
+                    id,
+                    alone: true,
+                    question: None,
+                };
+                self.start_granted(job, wanted.upstream, granted, now, effects);
+            }
+            Err(no) => {
+                let refused = Refused {
+                    until: no.until,
+                    reason: no.reason,
+                    full: no.full,
+                };
+                self.dispatcher.refuse(now, job, refused);
+                self.move_turn(wanted.upstream, effects);
+            }
+        }
+    }
+
+    fn start_granted(
+        &mut self,
+        job: JobId,
+        upstream: UpstreamId,
+        granted: Granted,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        if let Some(start) = self.dispatcher.grant(now, job) {
+            return self.begin(start, Some(granted), now, effects);
+        }
+        // Nobody wants it any more, or not now: others may have what was granted, and ask what was claimed.
+        if let Some(sharing) = self.sharing.as_mut().filter(|_| !granted.alone) {
+            sharing.note(upstream, Untold::Unused(granted.id));
+            effects.unclaimed.extend(granted.question);
+            self.tell_if_untold(effects);
+        }
+    }
+
+    /// What the store said about a job that asked.
+    fn heed(
+        &mut self,
+        asking: &Asking,
+        answer: Result<Answer, Lost>,
+        taken: Option<Asker>,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        let &Asking { job, upstream, .. } = asking;
+        let Some(sharing) = &mut self.sharing else {
+            return;
+        };
+        let open = sharing.open.remove(&asking.ask.id);
+        if open.is_some_and(|open| open.handed_in) && !matches!(answer, Ok(Answer::Granted(_))) {
+            sharing.note(upstream, Untold::Unused(asking.ask.id));
+            effects.tells |= !sharing.alone && !std::mem::replace(&mut sharing.telling, true);
+        }
+        match &answer {
+            Ok(Answer::Granted(grant)) => sharing.ledger.hear(grant.at, now),
+            Ok(
+                Answer::Refused { now: time, .. }
+                | Answer::Claimed { now: time, .. }
+                | Answer::Answered { now: time, .. }
+                | Answer::Late { now: time },
+            ) => sharing.ledger.hear(*time, now),
+            Err(_) => {}
+        }
+        match answer {
+            Ok(Answer::Granted(_)) => {
+                let granted = Granted {
+                    id: asking.ask.id,
+                    alone: false,
+                    question: asking.ask.question,
+                };
+                self.start_granted(job, upstream, granted, now, effects);
+            }
+            Ok(Answer::Refused { wait, reason, .. }) => {
+                self.refused(asking, now + wait, reason, now, effects);
+            }
+            Ok(Answer::Claimed { left, .. }) => {
+                self.dispatcher.defer(now, job, now + left.min(LOOK));
+            }
+            Ok(Answer::Answered { age, .. }) => match taken {
+                Some(with) => self.answered(job, upstream, with, age, now),
+                None => {
+                    if let Some(payload) = self.payloads.find(job) {
+                        payload.distrusts = true;
+                    }
+                    self.put_back(job, now);
+                }
+            },
+            Ok(Answer::Late { .. }) => self.put_back(job, now),
+            Err(_) => {
+                // Whether it was granted is not known. If it was, it counts until it is given back.
+                if let Some(sharing) = &mut self.sharing {
+                    sharing.note(upstream, Untold::Unused(asking.ask.id));
+                    sharing.alone = true;
+                }
+                let wanted = Wanted {
+                    upstream,
+                    budget: asking.budget,
+                    gap: asking.gap,
+                    question: None,
+                };
+                self.ask(job, &wanted, now, effects);
+            }
+        }
+    }
+
+    /// A job goes back to its queue and asks again at once.
+    fn put_back(&mut self, job: JobId, now: Moment) {
+        let refused = Refused {
+            until: now,
+            reason: Wait::Window,
+            full: None,
+        };
+        self.dispatcher.refuse(now, job, refused);
+    }
+
+    fn refused(
+        &mut self,
+        asking: &Asking,
+        until: Moment,
+        reason: Refusal,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        let upstream = asking.upstream;
+        let Some(sharing) = &self.sharing else { return };
+        let node = sharing.node.clone();
+        let side = &mut self.sides[upstream.0 as usize];
+        let (reason, full) = match reason {
+            Refusal::Window {
+                window,
+                used,
+                limit,
+            } => {
+                let window = weir_dispatch::Window::of_seconds(window.0);
+                let full = FullWindow {
+                    window,
+                    used,
+                    limit,
+                };
+                (Wait::Window, Some(full))
+            }
+            Refusal::HandingIn => (Wait::Window, None),
+            Refusal::Gap => (Wait::Gap, None),
+            Refusal::Throttled { by, reason } => {
+                let words = format!("{reason} (told to {})", node.name_of(by));
+                side.latest = Some(words.into());
+                (Wait::Cooldown, None)
+            }
+            Refusal::Off(off) => {
+                let who = format!("{} at {}", off.by, node.name_of(off.node));
+                let reason = off.reason;
+                self.dispatcher.refuse(
+                    now,
+                    asking.job,
+                    Refused {
+                        until,
+                        reason: Wait::Window,
+                        full: None,
+                    },
+                );
+                return self.hear_off(upstream, Some((reason, who)), now, effects);
+            }
+        };
+        let refused = Refused {
+            until,
+            reason,
+            full,
+        };
+        self.dispatcher.refuse(now, asking.job, refused);
+        // What follows from it has its reason now.
+        self.take_decisions(None);
+        self.sides[upstream.0 as usize].latest = None;
+        self.note_state(upstream, now);
+        self.move_turn(upstream, effects);
+    }
+
+    /// Another node has the answer: the job ends without a call.
+    fn answered(
+        &mut self,
+        job: JobId,
+        upstream: UpstreamId,
+        with: Asker,
+        after: Duration,
+        now: Moment,
+    ) {
+        let about = self.payloads.find(job).map(|payload| payload.call.about());
+        let asked = self.dispatcher.asked_by(job);
+        if !self.dispatcher.answered(now, job) {
+            return;
+        }
+        if let (Some(about), Some((class, asker))) = (about, asked) {
+            let shared = What::Shared { with, after };
+            let job = Job {
+                asker,
+                ..Job::new(upstream, class)
+            };
+            self.dispatcher.note_other(now, &job, shared);
+            self.take_noted(&about, Some(Got::Fresh));
+        }
+    }
+}

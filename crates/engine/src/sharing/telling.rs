@@ -1,0 +1,172 @@
+//! What the store has yet to hear: kept until it was told.
+
+use super::*;
+
+/// Something that the store has yet to hear. Times are this node's until they are told.
+#[derive(Clone, Debug)]
+pub(super) enum Untold {
+    Unused(AskId),
+    Started {
+        id: AskId,
+        budget: Budget,
+        at: Moment,
+    },
+    Throttled {
+        until: Moment,
+        reason: Arc<str>,
+    },
+    Limit(Usage),
+    Off(Option<Off>),
+    Cleared,
+}
+
+impl Untold {
+    fn told(self, node: &Node, now: Moment) -> Told {
+        match self {
+            Self::Unused(id) => Told::Unused(id),
+            Self::Started { id, budget, at } => Told::Started {
+                id,
+                ledger: ledger::ledger(budget),
+                age: at.until(now),
+                spaced: budget == Budget::Query,
+            },
+            Self::Throttled { until, reason } => Told::Throttled {
+                span: now.until(until),
+                by: node.id(),
+                reason: reason.to_string(),
+            },
+            Self::Limit(usage) => Told::Limit(ToldLimit {
+                ledger: ledger::ledger(usage.budget),
+                window: ledger::stored(usage.window),
+                limit: usage.limit,
+                used: usage.used,
+            }),
+            Self::Off(off) => Told::Off(off.map(|off| ToldOff {
+                node: node.id(),
+                by: off.who,
+                reason: off.reason,
+                at: Default::default(),
+            })),
+            Self::Cleared => Told::Cleared,
+        }
+    }
+}
+
+impl Shared {
+    /// Tells the store what it has yet to hear, unless somebody does already.
+    pub(crate) fn tell_store(self: &Arc<Self>) {
+        let shared = self.clone();
+        self.tasks.spawn_on(tell(shared), &self.runtime);
+    }
+}
+
+/// Tells the store what it has yet to hear. What does not get through is told when the store is back.
+async fn tell(shared: Arc<Shared>) {
+    let Some(node) = shared.node() else { return };
+    loop {
+        let now = shared.timeline.now();
+        let Some((upstream, batch)) = shared.state.lock().next_untold() else {
+            return;
+        };
+        let told = batch.iter().cloned();
+        let told = told.map(|one| one.told(&node, now)).collect();
+        let heard = node.call(|store| store.tell(upstream, told)).await;
+        let mut state = shared.state.lock();
+        let Some(sharing) = &mut state.sharing else {
+            return;
+        };
+        match heard {
+            Ok(time) => sharing.ledger.hear(time, shared.timeline.now()),
+            Err(_) => {
+                for one in batch.into_iter().rev() {
+                    sharing.untold.push_front((upstream, one));
+                }
+                sharing.untold.truncate(UNTOLD);
+                sharing.telling = false;
+                return;
+            }
+        }
+    }
+}
+
+impl State {
+    /// A call ended: if its upstream wants to be left alone, the others must know.
+    pub(crate) fn finish_shared(
+        &mut self,
+        upstream: UpstreamId,
+        finish: Finish,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        if self.sharing.is_none() || !matches!(finish, Finish::Throttled { .. }) {
+            return;
+        }
+        let state = self.dispatcher.state(now, upstream);
+        let Some(Availability::Cooldown { until }) = state else {
+            return;
+        };
+        let side = &self.sides[upstream.0 as usize];
+        let reason = side.trouble.as_ref().map(|trouble| trouble.reason.clone());
+        let reason = reason.unwrap_or_else(|| "it asked us to wait".into());
+        if let Some(sharing) = &mut self.sharing {
+            sharing.note(upstream, Untold::Throttled { until, reason });
+            self.tell_if_untold(effects);
+        }
+    }
+
+    /// An upstream told a limit of its own.
+    pub(crate) fn observe_shared(
+        &mut self,
+        upstream: UpstreamId,
+        usage: Usage,
+        effects: &mut Effects,
+    ) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.note(upstream, Untold::Limit(usage));
+            self.tell_if_untold(effects);
+        }
+    }
+
+    /// An operator acted on an upstream: `None` cleared it, `Some` switched it off or on.
+    pub(crate) fn operate_shared(
+        &mut self,
+        upstream: UpstreamId,
+        off: Option<Option<Off>>,
+        effects: &mut Effects,
+    ) {
+        if let Some(sharing) = &mut self.sharing {
+            let untold = off.map_or(Untold::Cleared, Untold::Off);
+            sharing.note(upstream, untold);
+            self.tell_if_untold(effects);
+        }
+    }
+
+    /// Has the store told what it has yet to hear, if it can hear it.
+    pub(crate) fn tell_if_untold(&mut self, effects: &mut Effects) {
+        if let Some(sharing) = &mut self.sharing
+            && !sharing.alone
+            && !sharing.untold.is_empty()
+            && !std::mem::replace(&mut sharing.telling, true)
+        {
+            effects.tells = true;
+        }
+    }
+
+    /// The next things to tell, all about one upstream. With nothing left, or while this node is alone, nobody tells.
+    pub(super) fn next_untold(&mut self) -> Option<(UpstreamKey, Vec<Untold>)> {
+        let sharing = self.sharing.as_mut()?;
+        let first = sharing.untold.front().filter(|_| !sharing.alone);
+        let Some(&(upstream, _)) = first else {
+            sharing.telling = false;
+            return None;
+        };
+        let mut batch = Vec::new();
+        while batch.len() < TOLD_AT_ONCE
+            && let Some((key, _)) = sharing.untold.front()
+            && *key == upstream
+        {
+            batch.extend(sharing.untold.pop_front().map(|(_, untold)| untold));
+        }
+        Some((upstream, batch))
+    }
+}
