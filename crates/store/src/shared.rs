@@ -46,7 +46,7 @@ pub use self::{
     permission::{
         Answer, Ask, AskId, Counted, Grant, Question, Refusal, SharedRow, Told, ToldLimit, ToldOff,
     },
-    redis::{Address, RedisStore},
+    redis::{RedisAddress, RedisStore},
     seal::Seal,
     words::{Epoch, Lost, NodeId, StoreTime, UpstreamKey},
 };
@@ -148,15 +148,8 @@ pub trait SharedStore: Send + Sync + 'static {
         keep: Duration,
     ) -> Reply<'_, ()>;
 
-    /// The answers of questions that others have claimed, in the order of `questions`; [`Answer::Granted`] never occurs.
-    /// `None` where nobody has claimed or answered one any more.
-    fn answers(&self, questions: Vec<Question>) -> Reply<'_, Vec<Option<Answer>>>;
-
     /// Claims jobs that one node alone is to do, each for `span`; the claims of one node are renewed by claiming again.
     fn claim(&self, keys: Vec<[u8; 16]>, by: NodeId, span: Duration) -> Reply<'_, Vec<Claim>>;
-
-    /// Gives claims back that are this node's.
-    fn release(&self, keys: Vec<[u8; 16]>, by: NodeId) -> Reply<'_, ()>;
 
     /// Appends to a stream; what is older than `keep` may be forgotten.
     fn append(&self, stream: Stream, body: Vec<u8>, keep: Duration) -> Reply<'_, Place>;

@@ -65,8 +65,6 @@ pub enum Table {
     Sessions,
     /// Keys, as hashes, and the secrets that links are made with.
     Keys,
-    /// When a hash is due at a forwarder.
-    Due,
     /// The numbers by which programs know indexers.
     Indexers,
 }

@@ -324,19 +324,8 @@ impl SharedStore for MemoryStore {
         })
     }
 
-    fn answers(&self, questions: Vec<Question>) -> Reply<'_, Vec<Option<Answer>>> {
-        self.call(move |rows, now, _| Ok(rows.answers(now, &questions)))
-    }
-
     fn claim(&self, keys: Vec<[u8; 16]>, by: NodeId, span: Duration) -> Reply<'_, Vec<Claim>> {
         self.call(move |rows, now, _| Ok(rows.claim(now, &keys, by, span)))
-    }
-
-    fn release(&self, keys: Vec<[u8; 16]>, by: NodeId) -> Reply<'_, ()> {
-        self.call(move |rows, _, _| {
-            rows.release(&keys, by);
-            Ok(())
-        })
     }
 
     fn append(&self, stream: Stream, body: Vec<u8>, keep: Duration) -> Reply<'_, Place> {

@@ -24,7 +24,7 @@ use futures_util::FutureExt;
 use futures_util::future::try_join_all;
 use tokio_rustls::rustls::ClientConfig;
 
-pub use self::address::Address;
+pub use self::address::RedisAddress;
 use self::hear::{read_answer, read_pulse, read_row};
 use self::link::Links;
 use self::say::{put_limit, put_off, put_starts, put_told, stream_key, table_name};
@@ -37,7 +37,7 @@ use super::{
     shortened, too_long,
 };
 
-/// Upstreams, questions or keys that one script looks at; more of them are several calls.
+/// Upstreams that one script looks at; more of them are several calls.
 const AT_ONCE: usize = 16;
 
 /// Bytes of one call at most.
@@ -61,7 +61,7 @@ pub struct RedisStore {
 impl RedisStore {
     /// Begins to connect. `tls` is needed for `rediss://`; every call ends within `timeout`, usually one second.
     pub fn open(
-        address: Address,
+        address: RedisAddress,
         seal: &Seal,
         tls: Option<Arc<ClientConfig>>,
         timeout: Duration,
@@ -265,7 +265,7 @@ impl SharedStore for RedisStore {
                 args.number(self.heard.load(Ordering::SeqCst));
                 put_starts(args, &leave.starts);
             };
-            self.value(Script::Leave, fill).await.map(|_| ())
+            wire::number(self.value(Script::Leave, fill).await?).map(drop)
         }
         .boxed()
     }
@@ -289,7 +289,7 @@ impl SharedStore for RedisStore {
                 args.span(question.map_or(Duration::ZERO, |question| question.fresh));
                 args.number(ask.wanted_until.0);
             });
-            read_answer(reply.await?)?.map_or_else(Fields::unknown, Ok)
+            read_answer(reply.await?)
         }
         .boxed()
     }
@@ -342,29 +342,7 @@ impl SharedStore for RedisStore {
                 args.key(&question.key).node(by).span(keep);
                 args.value(body.as_deref());
             });
-            reply.await.map(|_| ())
-        }
-        .boxed()
-    }
-
-    fn answers(&self, questions: Vec<Question>) -> Reply<'_, Vec<Option<Answer>>> {
-        async move {
-            let mut answers = Vec::with_capacity(questions.len());
-            for questions in questions.chunks(AT_ONCE) {
-                let reply = self.run(Script::Answers, |args| {
-                    args.count(questions.len());
-                    for question in questions {
-                        args.key(&question.key).span(question.fresh);
-                    }
-                });
-                let mut reply = reply.await?;
-                reply.time()?;
-                if reply.left() != questions.len() {
-                    return Fields::unknown();
-                }
-                answers.extend(reply.each(|answer| read_answer(answer.fields()?))?);
-            }
-            Ok(answers)
+            wire::number(reply.await?).map(drop)
         }
         .boxed()
     }
@@ -392,19 +370,6 @@ impl SharedStore for RedisStore {
                     left: claim.span()?,
                 })
             })
-        }
-        .boxed()
-    }
-
-    fn release(&self, keys: Vec<[u8; 16]>, by: NodeId) -> Reply<'_, ()> {
-        async move {
-            let reply = self.value(Script::Release, |args| {
-                args.node(by).count(keys.len());
-                for key in &keys {
-                    args.key(key);
-                }
-            });
-            reply.await.map(|_| ())
         }
         .boxed()
     }

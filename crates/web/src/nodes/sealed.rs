@@ -34,7 +34,6 @@ fn place(table: Table, id: &[u8]) -> Vec<u8> {
     let table = match table {
         Table::Sessions => "sessions",
         Table::Keys => "keys",
-        Table::Due => "due",
         Table::Indexers => "indexers",
     };
     let mut place = format!("{table} {} ", id.len()).into_bytes();

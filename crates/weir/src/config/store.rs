@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_config::{Node, Secret, Setting, Value, Wrong, check, section};
-use weir_store::shared::Address as RedisAddress;
+use weir_store::shared::RedisAddress;
 
 section! {
     /// How state is kept in the data directory, and what several nodes share.

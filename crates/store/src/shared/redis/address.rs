@@ -13,7 +13,7 @@ const MOST: usize = 16;
 
 /// The address of one server, or of several of a cluster.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct RedisAddress {
     pub(super) hosts: Vec<Host>,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
@@ -21,14 +21,14 @@ pub struct Address {
     pub(super) tls: bool,
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for RedisAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Address({self})")
+        write!(f, "RedisAddress({self})")
     }
 }
 
 /// Without name and password.
-impl fmt::Display for Address {
+impl fmt::Display for RedisAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.tls { "rediss://" } else { "redis://" })?;
         for (place, (name, port)) in self.hosts.iter().enumerate() {
@@ -46,7 +46,7 @@ impl fmt::Display for Address {
     }
 }
 
-impl Address {
+impl RedisAddress {
     /// Reads `redis://[user:password@]host[:port][/db]`, or `rediss://` for TLS; several hosts, separated by commas, are
     /// servers of one cluster.
     ///
@@ -134,14 +134,15 @@ mod tests {
 
     #[test]
     fn every_form_is_read_and_no_password_shown() {
-        let address = Address::parse("redis://h").unwrap();
+        let address = RedisAddress::parse("redis://h").unwrap();
         assert_eq!(address.to_string(), "redis://h:6379");
-        let address = Address::parse("rediss://me:p%40s,s@one:1,[::1]:2,rediss://three").unwrap();
+        let address =
+            RedisAddress::parse("rediss://me:p%40s,s@one:1,[::1]:2,rediss://three").unwrap();
         assert_eq!(address.to_string(), "rediss://one:1,[::1]:2,three:6379");
         assert_eq!(address.password.as_deref(), Some("p@s,s"));
         assert_eq!(address.user.as_deref(), Some("me"));
         assert!(!format!("{address:?}").contains("p@s"));
-        let address = Address::parse("redis://:pass@h:7/3").unwrap();
+        let address = RedisAddress::parse("redis://:pass@h:7/3").unwrap();
         assert_eq!((address.user.as_deref(), address.db), (None, 3));
         assert_eq!(address.to_string(), "redis://h:7/3");
     }
@@ -164,7 +165,7 @@ mod tests {
             "redis://a,,b",
             "redis://h/1/secret",
         ] {
-            let error = Address::parse(text).unwrap_err();
+            let error = RedisAddress::parse(text).unwrap_err();
             assert!(!error.contains("secret"), "{text}: {error}");
         }
     }

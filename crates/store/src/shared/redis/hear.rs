@@ -84,14 +84,10 @@ pub(super) fn read_refusal(reply: &mut Fields) -> Result<Refusal, Lost> {
     })
 }
 
-/// What the store says of a question; `None` where nobody has claimed or answered it.
-pub(super) fn read_answer(mut reply: Fields) -> Result<Option<Answer>, Lost> {
+pub(super) fn read_answer(mut reply: Fields) -> Result<Answer, Lost> {
     let word = reply.text()?;
-    if word == "none" {
-        return Ok(None);
-    }
     let now = reply.time()?;
-    Ok(Some(match &*word {
+    Ok(match &*word {
         "granted" => Answer::Granted(Grant { at: now }),
         "late" => Answer::Late { now },
         "refused" => Answer::Refused {
@@ -111,7 +107,7 @@ pub(super) fn read_answer(mut reply: Fields) -> Result<Option<Answer>, Lost> {
             now,
         },
         _ => return Fields::unknown(),
-    }))
+    })
 }
 
 pub(super) fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, Lost> {

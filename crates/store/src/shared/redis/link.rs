@@ -21,7 +21,7 @@ use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_util::sync::CancellationToken;
 
-use super::address::{Address, Host};
+use super::address::{Host, RedisAddress};
 use super::guard::Guard;
 use super::scripts::{SCRIPTS, Script};
 use super::trouble::Trouble;
@@ -59,7 +59,7 @@ type State = Result<Arc<Connection>, Lost>;
 
 /// All connections to one store.
 pub(super) struct Links {
-    address: Address,
+    address: RedisAddress,
     tls: Option<TlsConnector>,
     timeout: Duration,
     home: watch::Sender<State>,
@@ -77,7 +77,7 @@ struct Cluster {
 impl Links {
     /// Begins to connect.
     pub(super) fn open(
-        address: Address,
+        address: RedisAddress,
         tls: Option<Arc<ClientConfig>>,
         timeout: Duration,
     ) -> Arc<Self> {

@@ -197,23 +197,13 @@ async fn call(
             let answer = store.answer(question, by, body, span(random)).await;
             format!("{question:?} {by:?} => {answer:?}")
         }
-        31 => {
-            let questions = some(random, 3, question);
-            let answers = store.answers(questions.clone()).await;
-            format!("{questions:?} => {answers:?}")
-        }
-        32 => {
+        31..=32 => {
             let keys = some(random, 3, |random| [random.u8(0..3); 16]);
             let (by, span) = (node(random), span(random));
             let answer = store.claim(keys.clone(), by, span).await;
             format!("{keys:?} {by:?} => {answer:?}")
         }
-        33 => {
-            let keys = some(random, 3, |random| [random.u8(0..3); 16]);
-            let by = node(random);
-            format!("{:?}", store.release(keys, by).await)
-        }
-        34 => {
+        33..=34 => {
             let entries = some(random, 3, |random| {
                 (
                     vec![random.u8(0..4)],
@@ -221,13 +211,13 @@ async fn call(
                 )
             });
             let keep = span(random) + Duration::from_millis(1);
-            let version = store.put(Table::Due, entries.clone(), keep).await;
+            let version = store.put(Table::Keys, entries.clone(), keep).await;
             format!("{entries:?} => {version:?}")
         }
         35 => {
             let since = Version::of(epoch, random.u64(0..next));
             let since = *random.choice(&[since, Version::NONE]).unwrap();
-            format!("{since:?} => {:?}", store.changes(Table::Due, since).await)
+            format!("{since:?} => {:?}", store.changes(Table::Keys, since).await)
         }
         36 => {
             let account = upstream(random);

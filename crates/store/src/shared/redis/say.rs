@@ -7,7 +7,6 @@ pub(super) fn table_name(table: Table) -> &'static str {
     match table {
         Table::Sessions => "sessions",
         Table::Keys => "keys",
-        Table::Due => "due",
         Table::Indexers => "indexers",
     }
 }

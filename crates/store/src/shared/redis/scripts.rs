@@ -12,9 +12,7 @@ pub(super) enum Script {
     Tell,
     Rows,
     Answer,
-    Answers,
     Claim,
-    Release,
     Put,
     Changes,
     Extend,
@@ -44,7 +42,7 @@ const QUESTION: &str = file!("question");
 const TABLE: &str = file!("table");
 
 /// All of them, in the order of [`Script`].
-pub(super) static SCRIPTS: LazyLock<[(Script, String); 16]> = LazyLock::new(|| {
+pub(super) static SCRIPTS: LazyLock<[(Script, String); 14]> = LazyLock::new(|| {
     [
         (Script::Beat, &[HEAD, UPSTREAM, MEMBER, file!("beat")][..]),
         (Script::HandIn, &[HEAD, UPSTREAM, MEMBER, file!("hand_in")]),
@@ -53,9 +51,7 @@ pub(super) static SCRIPTS: LazyLock<[(Script, String); 16]> = LazyLock::new(|| {
         (Script::Tell, &[HEAD, UPSTREAM, file!("tell")]),
         (Script::Rows, &[HEAD, UPSTREAM, file!("rows")]),
         (Script::Answer, &[HEAD, QUESTION, file!("answer")]),
-        (Script::Answers, &[HEAD, QUESTION, file!("answers")]),
         (Script::Claim, &[HEAD, file!("claim")]),
-        (Script::Release, &[HEAD, file!("release")]),
         (Script::Put, &[HEAD, TABLE, file!("put")]),
         (Script::Changes, &[HEAD, TABLE, file!("changes")]),
         (Script::Extend, &[HEAD, file!("extend")]),

@@ -65,7 +65,7 @@ impl Servers {
 }
 
 pub(super) fn open(url: &str) -> RedisStore {
-    let address = Address::parse(url).unwrap();
+    let address = RedisAddress::parse(url).unwrap();
     RedisStore::open(address, &Seal::new("secret"), None, PATIENCE)
 }
 
@@ -166,7 +166,7 @@ async fn a_cluster_tells_the_story() {
 
 /// A store that gives up soon, for tests of stores that do not answer.
 fn hasty(url: &str) -> RedisStore {
-    let address = Address::parse(url).unwrap();
+    let address = RedisAddress::parse(url).unwrap();
     let soon = Duration::from_millis(300);
     RedisStore::open(address, &Seal::new("secret"), None, soon)
 }
@@ -233,7 +233,7 @@ async fn another_secret_and_a_newer_weir_are_noticed() {
     store.ready().await.unwrap();
     let up = UpstreamKey([1; 16]);
     store.beat(Beat::default()).await.unwrap();
-    let address = Address::parse(&server.url()).unwrap();
+    let address = RedisAddress::parse(&server.url()).unwrap();
     let other = RedisStore::open(address, &Seal::new("other"), None, PATIENCE);
     other.ready().await.unwrap();
     let lost = other.beat(Beat::default()).await.unwrap_err();
@@ -478,9 +478,10 @@ async fn call_everything(store: &RedisStore) -> Vec<Result<(), Lost>> {
     vec![
         store.beat(Beat::default()).await.map(drop),
         store.hand_in(HandIn::default()).await.map(drop),
+        store.leave(Leave::default()).await.map(drop),
         store.ask(ask).await.map(drop),
         store.rows(vec![up]).await.map(drop),
-        store.answers(vec![question]).await.map(drop),
+        store.answer(question, node, None, span).await.map(drop),
         store.claim(vec![[1; 16]], node, span).await.map(drop),
         store.append(stream, vec![], span).await.map(drop),
         store.read(vec![(stream, Place::START)], 1).await.map(drop),
@@ -598,7 +599,7 @@ async fn tls_is_spoken_and_a_wrong_certificate_refused() {
         Arc::new(config.with_no_client_auth())
     };
     let open = |tls| {
-        let address = Address::parse(&format!("rediss://localhost:{port}")).unwrap();
+        let address = RedisAddress::parse(&format!("rediss://localhost:{port}")).unwrap();
         RedisStore::open(address, &Seal::new("secret"), tls, PATIENCE)
     };
     let lost = open(Some(config(roots.clone()))).ready().await.unwrap_err();

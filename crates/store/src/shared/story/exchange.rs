@@ -22,14 +22,6 @@ pub(in crate::shared) async fn a_question_is_asked_once(stage: &dyn Stage) {
         now: stage.time(),
     };
     assert_eq!(store.ask(about(2, 1)).await.unwrap(), claimed);
-    let answers = store.answers(vec![
-        question,
-        Question {
-            key: [8; 16],
-            ..question
-        },
-    ]);
-    assert_eq!(answers.await.unwrap(), [Some(claimed), None]);
     let row = store.rows(vec![UP]).await.unwrap().remove(0);
     assert_eq!(row.starts.len(), 1);
     // Another's claim is not answered.
@@ -52,20 +44,21 @@ pub(in crate::shared) async fn a_question_is_asked_once(stage: &dyn Stage) {
         now: stage.time(),
     };
     assert_eq!(store.ask(about(2, 3)).await.unwrap(), answered);
-    let answers = store.answers(vec![question]).await.unwrap();
-    assert_eq!(answers, [Some(answered)]);
     // Too old to be wanted, so it is asked again, and the old answer is gone.
     stage.advance(Duration::from_millis(1));
     assert!(granted(&*store, about(2, 4)).await);
     // A failure: others ask themselves.
     answer(2, None).await.unwrap();
-    assert_eq!(store.answers(vec![question]).await.unwrap(), [None]);
     assert!(granted(&*store, about(1, 5)).await);
     // Full: nothing is claimed while it only waits.
     answer(1, None).await.unwrap();
     let refusal = refused(&*store, about(2, 6)).await;
     assert_eq!(refusal.1, full(HOUR, 3, 3));
-    assert_eq!(store.answers(vec![question]).await.unwrap(), [None]);
+    let free = Ask {
+        windows: vec![],
+        ..about(3, 7)
+    };
+    assert!(granted(&*store, free).await);
 }
 
 pub(in crate::shared) async fn a_claim_ends_by_itself(stage: &dyn Stage) {
@@ -82,9 +75,8 @@ pub(in crate::shared) async fn a_claim_ends_by_itself(stage: &dyn Stage) {
         left: secs(20),
     };
     assert_eq!(claim(2, &keys).await, [theirs, Claim::Ours]);
-    // Renewed by its owner, given back by nobody else.
-    store.release(keys.clone(), NodeId(1)).await.unwrap();
-    assert_eq!(claim(3, &keys[..1]).await, [Claim::Ours]);
+    // Renewed by its owner.
+    assert_eq!(claim(1, &keys[..1]).await, [Claim::Ours]);
     assert_eq!(claim(2, &keys[1..]).await, [Claim::Ours]);
     // Whoever claimed it may be dead: after its time it is anybody's.
     stage.advance(Duration::from_millis(29_999));
@@ -93,9 +85,9 @@ pub(in crate::shared) async fn a_claim_ends_by_itself(stage: &dyn Stage) {
         by: NodeId(node),
         left,
     };
-    assert_eq!(claim(1, &keys).await, [theirs(3), theirs(2)]);
+    assert_eq!(claim(3, &keys).await, [theirs(1), theirs(2)]);
     stage.advance(left);
-    assert_eq!(claim(1, &keys).await, [Claim::Ours, Claim::Ours]);
+    assert_eq!(claim(3, &keys).await, [Claim::Ours, Claim::Ours]);
 
     // The same with a question.
     join(stage, &[1]).await;
@@ -113,8 +105,8 @@ pub(in crate::shared) async fn a_claim_ends_by_itself(stage: &dyn Stage) {
     assert!(granted(&*store, about(2, 1)).await);
     let late = store.answer(question, NodeId(1), Some(vec![1]), secs(9));
     late.await.unwrap();
-    let answers = store.answers(vec![question]).await.unwrap();
-    assert!(matches!(answers[..], [Some(Answer::Claimed { by, .. })] if by == NodeId(2)));
+    let answer = store.ask(about(3, 1)).await.unwrap();
+    assert!(matches!(answer, Answer::Claimed { by, .. } if by == NodeId(2)));
 }
 
 pub(in crate::shared) async fn streams_are_read_from_a_place(stage: &dyn Stage) {
@@ -227,21 +219,21 @@ pub(in crate::shared) async fn tables_are_read_by_version(stage: &dyn Stage) {
 pub(in crate::shared) async fn tables_forget(stage: &dyn Stage) {
     join(stage, &[1]).await;
     let store = stage.node(0);
-    let put = |entries: Vec<Entry>, keep| store.put(Table::Due, entries, keep);
+    let put = |entries: Vec<Entry>, keep| store.put(Table::Indexers, entries, keep);
     let first = put(vec![row("a", Some("1"))], secs(60)).await.unwrap();
     let second = put(vec![row("b", Some("2"))], secs(600)).await.unwrap();
     stage.advance(secs(60));
-    let all = store.changes(Table::Due, Version::NONE).await.unwrap();
+    let all = store.changes(Table::Indexers, Version::NONE).await.unwrap();
     assert_eq!(all.entries, [row("b", Some("2"))]);
     // A row that ended leaves those who know the table alone.
-    let since = store.changes(Table::Due, first).await.unwrap();
+    let since = store.changes(Table::Indexers, first).await.unwrap();
     assert_eq!((since.whole, since.entries.len()), (false, 1));
     let third = put(vec![row("b", None)], secs(60)).await.unwrap();
     stage.advance(secs(60));
     // That it was taken out is forgotten: who has not read it reads everything.
-    let since = store.changes(Table::Due, second).await.unwrap();
+    let since = store.changes(Table::Indexers, second).await.unwrap();
     assert_eq!((since.whole, since.entries.len()), (true, 0));
-    let since = store.changes(Table::Due, third).await.unwrap();
+    let since = store.changes(Table::Indexers, third).await.unwrap();
     assert_eq!((since.whole, since.entries.len()), (false, 0));
 }
 

@@ -23,14 +23,6 @@ impl Rows {
         keys.iter().map(&mut claim).collect()
     }
 
-    pub(in super::super) fn release(&mut self, keys: &[[u8; 16]], by: NodeId) {
-        for key in keys {
-            if self.claims.get(key).is_some_and(|(node, _)| *node == by) {
-                self.claims.remove(key);
-            }
-        }
-    }
-
     pub(in super::super) fn append(
         &mut self,
         now: u64,

@@ -64,7 +64,7 @@ impl Rows {
             return Answer::Late { now: time };
         }
         if let Some(question) = &ask.question
-            && let Some(answer) = self.question(now, question, Some(ask.id.node))
+            && let Some(answer) = self.question(now, question, ask.id.node)
         {
             return answer;
         }
@@ -162,12 +162,7 @@ impl Rows {
     }
 
     /// What is known of a question; for `asker` its own claim is none.
-    pub(super) fn question(
-        &self,
-        now: u64,
-        question: &Question,
-        asker: Option<NodeId>,
-    ) -> Option<Answer> {
+    pub(super) fn question(&self, now: u64, question: &Question, asker: NodeId) -> Option<Answer> {
         let row = self.questions.get(&question.key)?;
         if now >= row.until {
             return None;
@@ -183,7 +178,7 @@ impl Rows {
                     now: time,
                 })
             }
-            None => (Some(row.by) != asker).then(|| Answer::Claimed {
+            None => (row.by != asker).then(|| Answer::Claimed {
                 by: row.by,
                 left: span(row.until - now),
                 now: time,
@@ -250,15 +245,6 @@ impl Rows {
                 self.questions.remove(&key);
             }
         }
-    }
-
-    pub(in super::super) fn answers(
-        &self,
-        now: u64,
-        questions: &[Question],
-    ) -> Vec<Option<Answer>> {
-        let answer = |question| self.question(now, question, None);
-        questions.iter().map(answer).collect()
     }
 }
 
