@@ -20,6 +20,10 @@ use crate::node::StoreClock;
 /// How long an answer of the store is waited for, by its own clock.
 const WANTED: Duration = Duration::from_secs(1);
 
+/// A grant that was asked for longer ago is not used: the store counts it from when it was granted, and the call has the
+/// rest of [`USE_WITHIN`] to reach its upstream.
+pub(crate) const FRESH: Duration = Duration::from_secs(1);
+
 /// A share of nothing may be more once the store is back, and nobody knows when that is: so often it is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
@@ -159,7 +163,9 @@ impl Ledger {
         for one in windows {
             let share = self.shares.get(&(book.key, side, stored(one.window)));
             let share = share.copied().filter(|_| lasts).unwrap_or(0);
-            let begins = now - one.window.length();
+            // As long as the store counts a start: this one may reach its upstream sooner than the one before did.
+            let counts = one.window.length() + USE_WITHIN;
+            let begins = now - counts;
             let spent = book
                 .starts
                 .iter()
@@ -171,7 +177,7 @@ impl Ledger {
             // The start whose leaving makes room; without a share only the store can.
             let until = match share {
                 0 => now + LOOK_AGAIN,
-                share => spent[spent.len() - share as usize] + one.window.length(),
+                share => spent[spent.len() - share as usize] + counts,
             };
             return Err(NotAlone {
                 until,

@@ -89,6 +89,8 @@ pub(crate) struct Asking {
     budget: Budget,
     gap: Option<Duration>,
     ask: Ask,
+    /// When it was asked: no grant is older than this.
+    at: Moment,
 }
 
 /// With what right a call is made at an upstream that is shared.

@@ -116,6 +116,7 @@ impl State {
                 budget: wanted.budget,
                 gap: wanted.gap,
                 ask,
+                at: now,
             });
             return;
         }
@@ -154,7 +155,12 @@ impl State {
         if let Some(start) = self.dispatcher.grant(now, job) {
             return self.begin(start, Some(granted), now, effects);
         }
-        // Nobody wants it any more, or not now: others may have what was granted, and ask what was claimed.
+        // Nobody wants it any more, or not now.
+        self.give_back(upstream, granted, effects);
+    }
+
+    /// Others may have what was granted, and ask what was claimed.
+    fn give_back(&mut self, upstream: UpstreamId, granted: Granted, effects: &mut Effects) {
         if let Some(sharing) = self.sharing.as_mut().filter(|_| !granted.alone) {
             sharing.note(upstream, Untold::Unused(granted.id));
             effects.unclaimed.extend(granted.question);
@@ -197,7 +203,12 @@ impl State {
                     alone: false,
                     question: asking.ask.question,
                 };
-                self.start_granted(job, upstream, granted, now, effects);
+                if asking.at.until(now) <= ledger::FRESH {
+                    return self.start_granted(job, upstream, granted, now, effects);
+                }
+                // This node was stopped, or had no time: others may have used the window since.
+                self.give_back(upstream, granted, effects);
+                self.put_back(job, now);
             }
             Ok(Answer::Refused { wait, reason, .. }) => {
                 self.refused(asking, now + wait, reason, now, effects);

@@ -518,6 +518,28 @@ async fn a_grant_that_nobody_wants_any_more_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_grant_that_a_stopped_node_hears_of_when_it_wakes_is_given_back() {
+    began();
+    let minute = secs(60);
+    let world = World::new(Duration::ZERO, Windows::from([(Window::of_seconds(60), 1)]));
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    one.store.fail(Fault::Slow(millis(500)));
+    one.ask(1);
+    pass(millis(100)).await;
+    // The answer lies there; nobody on this node reads it.
+    let asleep = Instant::now();
+    tokio::time::advance(minute + secs(5)).await;
+    two.ask(1);
+    pass(secs(5)).await;
+    assert_eq!(world.calls(), 1, "after {:?}", asleep.elapsed());
+    pass(secs(600)).await;
+    assert_eq!(world.calls(), 2, "the call is made all the same, later");
+    assert_eq!(world.most(minute), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_grant_of_a_store_that_lost_everything_before_its_answer_arrived_counts() {
     began();
     let world = World::new(Duration::ZERO, hourly(20));
