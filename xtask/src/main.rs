@@ -8,6 +8,7 @@
 
 mod assets;
 mod browser;
+mod chaos;
 mod check;
 mod dist;
 mod fuzz;
@@ -68,6 +69,17 @@ enum Door {
         #[arg(default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..))]
         minutes: u32,
     },
+    /// Run three Weirs on one store while store, nodes, clocks and the ways between them fail; takes most of an hour.
+    Chaos {
+        /// How long the soak with random faults takes.
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+        minutes: u32,
+        /// Which random faults; a failed soak prints its seed.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Only tests whose name contains this.
+        filter: Option<String>,
+    },
     /// Build the packages that people install, `tar.gz` and `.deb`, into `target/dist`.
     Dist,
     /// Build the packages and try the `.deb` in an empty Debian with its own systemd: install, start, upgrade, remove.
@@ -102,6 +114,11 @@ fn run(cli: &Cli) -> Result<()> {
         Door::Tidy => tidy::run(&project),
         Door::Browser { filter, pictures } => browser::run(&project, filter.as_deref(), *pictures),
         Door::Tab { minutes } => browser::watch_tab(&project, *minutes),
+        Door::Chaos {
+            minutes,
+            seed,
+            filter,
+        } => chaos::run(&project, *minutes, *seed, filter.as_deref()),
         Door::Dist => dist::run(&project),
         Door::DistTest => dist::trial::run(&project),
         Door::Fuzz { seconds, target } => fuzz::run(&project, *seconds, target.as_deref()),

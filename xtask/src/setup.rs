@@ -151,6 +151,11 @@ const NEEDS: &[Need] = &[
         reason: "makes a cluster of such stores",
     },
     Need {
+        package: "libfaketime",
+        program: None,
+        reason: "gives nodes clocks that are minutes apart",
+    },
+    Need {
         package: "debootstrap",
         program: Some("debootstrap"),
         reason: "makes the empty Debian that the package is tried in",
