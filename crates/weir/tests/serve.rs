@@ -5,6 +5,8 @@
     reason = "a test that cannot go on says where it stopped"
 )]
 
+#[path = "serve/announcing.rs"]
+mod announcing;
 #[path = "serve/backup.rs"]
 mod backup;
 #[path = "serve/backup_trouble.rs"]
@@ -33,6 +35,8 @@ mod news;
 mod newsreaders;
 #[path = "serve/nodes.rs"]
 mod nodes;
+#[path = "serve/nodes_tracker.rs"]
+mod nodes_tracker;
 #[path = "serve/notify.rs"]
 mod notify;
 #[path = "serve/pages.rs"]

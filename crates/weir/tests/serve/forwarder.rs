@@ -57,7 +57,7 @@ fn tells(reply: &[u8], port: u16) -> bool {
     reply.windows(6).any(|window| window == peer)
 }
 
-fn stats(rig: &Rig) -> Value {
+pub(super) fn stats(rig: &Rig) -> Value {
     let answer = get(rig.tracker, "/stats?format=json");
     let answer = String::from_utf8(answer).unwrap();
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()

@@ -19,10 +19,10 @@ const KEY: &str = "k3y-of-all-the-nodes";
 const SECRET: &str = "a secret that all nodes of this test share";
 
 /// What a node logs when the store has answered.
-const TOGETHER: &str = "together with the other nodes";
+pub(super) const TOGETHER: &str = "together with the other nodes";
 
 /// The first line with this text since the start: a node may be together with the others before it says where its pages are.
-fn first_line(weir: &mut Weir, text: &str) -> String {
+pub(super) fn first_line(weir: &mut Weir, text: &str) -> String {
     let said = weir.seen.iter().find(|line| line.contains(text));
     match said.cloned() {
         Some(line) => line,
