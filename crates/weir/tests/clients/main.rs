@@ -8,6 +8,7 @@ mod addresses;
 mod asking;
 mod client;
 mod network;
+mod nodes;
 #[expect(dead_code, reason = "the example `siege` uses the rest")]
 mod siege;
 mod torrent;

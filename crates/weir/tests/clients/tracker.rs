@@ -13,9 +13,6 @@ use crate::{Torrent, reached, signal, tail};
 /// The port of every tracker, for HTTP and UDP, which is also Weir's default; each is alone on its host.
 pub(crate) const PORT: u16 = 6969;
 
-/// Where it is called from its own host.
-const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT);
-
 /// How clients reach Weir or another tracker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
@@ -48,6 +45,7 @@ impl By {
 /// A running Weir in the middle of a network; killed when dropped.
 pub(crate) struct Weir {
     child: Child,
+    port: u16,
     directory: TempDir,
 }
 
@@ -55,9 +53,30 @@ impl Weir {
     /// Starts it on the network's own host, on all addresses as by default, with these tracker settings, and
     /// waits until it is ready for clients.
     pub(crate) fn start(_: &Network, settings: &str) -> Self {
+        Self::run(
+            PORT,
+            &format!("drain: 30s\ntracker: {{ announce_interval: 5s, {settings} }}\n"),
+        )
+    }
+
+    /// Starts one of several there, which have a store in common and ports of their own.
+    pub(crate) fn node(_: &Network, number: u16, store: &str) -> Self {
+        let port = PORT + number;
+        let weir = Self::run(
+            port,
+            &format!(
+                "{store}node: {{ name: node-{number} }}\n\
+                 tracker: {{ announce_interval: 5s, share_private: true, http_listen: '[::]:{port}', udp_listen: '[::]:{port}' }}\n"
+            ),
+        );
+        let together = || weir.log().contains("together with the other nodes");
+        assert!(reached(together), "it is alone: {}", weir.log());
+        weir
+    }
+
+    fn run(port: u16, file: &str) -> Self {
         let directory = TempDir::new().expect("a temporary directory");
         let path = directory.path();
-        let file = format!("drain: 30s\ntracker: {{ announce_interval: 5s, {settings} }}\n");
         fs::write(path.join("weir.yaml"), file).expect("a temporary file");
         let log = File::create(path.join("log")).expect("a temporary file");
         let child = Command::new(env!("CARGO_BIN_EXE_weir"))
@@ -70,7 +89,11 @@ impl Weir {
             .stderr(log)
             .spawn()
             .expect("the binary runs");
-        let weir = Self { child, directory };
+        let weir = Self {
+            child,
+            port,
+            directory,
+        };
         let listens = reached(|| {
             let log = weir.log();
             let lines = log.lines().filter(|line| line.contains("listening"));
@@ -81,6 +104,17 @@ impl Weir {
         weir
     }
 
+    /// Where it is called from its own host.
+    fn address(&self) -> SocketAddr {
+        SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port)
+    }
+
+    /// Its URL in a torrent.
+    pub(crate) fn url(&self, by: By) -> String {
+        let (usual, own) = (format!(":{PORT}/"), format!(":{}/", self.port));
+        by.url().replace(&usual, &own)
+    }
+
     /// What it printed last.
     pub(crate) fn log(&self) -> String {
         tail(&self.directory.path().join("log"))
@@ -88,12 +122,12 @@ impl Weir {
 
     /// The counts of a swarm, by a scrape.
     pub(crate) fn scrape(&self, torrent: &Torrent) -> Counts {
-        asking::scrape(ADDRESS, torrent)
+        asking::scrape(self.address(), torrent)
     }
 
     /// The peers that a leecher is given, sorted; it leaves the swarm afterwards.
     pub(crate) fn peers(&self, torrent: &Torrent) -> Vec<SocketAddr> {
-        asking::peers(ADDRESS, torrent)
+        asking::peers(self.address(), torrent)
     }
 
     /// Asks it to stop.
