@@ -337,7 +337,8 @@ impl App {
     pub async fn share(&self, stop: CancellationToken) {
         let held = self.held();
         let all = held.iter().map(|(_, held)| held.run(stop.clone()));
-        futures_util::future::join_all(all).await;
+        let all = futures_util::future::join_all(all);
+        tokio::join!(all, self.0.keeper.watch_link(stop.clone()));
     }
 
     /// Tells other nodes what has changed here, and hears what has changed there, now.
@@ -345,6 +346,9 @@ impl App {
     /// # Errors
     /// If the store does not answer.
     pub async fn exchange(&self) -> Result<(), Lost> {
+        if let Err(error) = self.0.keeper.note_link().await {
+            tracing::debug!(%error, "cannot look for a new sign-in link");
+        }
         for (_, held) in self.held() {
             held.exchange().await?;
         }

@@ -6,6 +6,8 @@ mod forms;
 mod gone;
 pub(crate) mod keys;
 pub(crate) mod link;
+mod linking;
+mod links;
 mod managing;
 pub(crate) mod people;
 pub(crate) mod secrets;
@@ -31,7 +33,9 @@ pub use self::settings::kept_key;
 use self::{
     firsts::{FirstKey, FirstKeys},
     forms::{FormSecret, FormSecrets},
+    gone::{Gone, GoneKind},
     keys::{Bearer, Keys},
+    links::Links,
     people::{Kept, People},
     secrets::Hash,
     session::{Session, Sessions},
@@ -73,6 +77,9 @@ pub(crate) enum Followed {
     In(String),
     /// It is the right one, but too old.
     Expired,
+    /// The store does not answer, so this node does not know whether it holds; the name of the node that made it, if that is
+    /// known.
+    Unsure(Option<Arc<str>>),
     /// It is not a link of ours, or no longer one.
     Not(NotTaken),
 }
@@ -124,6 +131,7 @@ impl Doorkeeper {
                 FormSecrets::load(connection, FormSecret { made, secret: form })
             })?,
             firsts: file.read(FirstKeys::load)?,
+            links: Links::new(file.read(|connection| Gone::load(connection, GoneKind::Link))?),
             ended: watch::Sender::new(()),
             clock,
             sessions,
@@ -299,15 +307,6 @@ impl Doorkeeper {
         Err(NotTaken::Wrong)
     }
 
-    /// Makes a sign-in link that replaces the previous one; returns its path.
-    pub(crate) fn link(&self) -> Result<String, Error> {
-        let new = link::NewLink::make()?;
-        let path = new.path.clone();
-        let now = self.clock.now().as_second();
-        self.file.write_blocking(move |tx| new.put(tx, now))?;
-        Ok(path)
-    }
-
     /// Notes where Weir listens, for links that are made from outside.
     pub(crate) fn note_address(&self, address: SocketAddr) -> Result<(), Error> {
         let now = self.clock.now().as_second();
@@ -340,51 +339,6 @@ impl Doorkeeper {
             people.tell_session(id, self.sessions.news(&id).as_ref());
             people.told().await;
         }
-    }
-
-    /// Signs in by link and uses it up. A wrong link counts as a wrong key; the right one, of 160 random bits, signs
-    /// in no matter what others at this address sent.
-    pub(crate) async fn use_link(
-        &self,
-        link: &str,
-        agent: &str,
-        client: &Client,
-        site: Site,
-    ) -> Result<Followed, Error> {
-        let hash = secrets::hash(link);
-        // A read is cheap, a durable write is not: whoever guesses gets no further than this.
-        let Some(made) = self.file.read(|connection| link::made(connection, &hash))? else {
-            return Ok(self.wrong_link(client, site));
-        };
-        if !link::is_valid(made, self.clock.now().as_second()) {
-            return Ok(Followed::Expired);
-        }
-        let first = self.settings.load().print;
-        let new = self.new_session(first, agent, client)?;
-        let token = new.token.clone();
-        let sessions = self.sessions.clone();
-        let taken = self
-            .file
-            .write_durable(move |tx| {
-                let taken = link::take(tx, &hash)?;
-                if taken {
-                    sessions.insert(tx, &new)?;
-                }
-                Ok(taken)
-            })
-            .await?;
-        match taken {
-            true => {
-                self.told_session(secrets::hash(&token)).await;
-                Ok(Followed::In(token))
-            }
-            false => Ok(self.wrong_link(client, site)),
-        }
-    }
-
-    fn wrong_link(&self, client: &Client, site: Site) -> Followed {
-        let counted = self.counted(client, site, false);
-        Followed::Not(counted.err().unwrap_or(NotTaken::Wrong))
     }
 
     fn new_session(

@@ -1,4 +1,5 @@
-//! What has ended and must not come back from another node that has not heard of it: sessions and keys, by their hashes.
+//! What has ended and must not come back from another node that has not heard of it: sessions, keys and sign-in links, by
+//! their hashes.
 //!
 //! An end is final, so it wins over whatever others still hold, whichever was written later. It is remembered until nobody
 //! can hold what it ended any more.
@@ -21,6 +22,7 @@ pub(crate) const LONGER: i64 = 24 * 60 * 60;
 pub(crate) enum GoneKind {
     Session,
     Key,
+    Link,
 }
 
 impl GoneKind {
@@ -28,6 +30,7 @@ impl GoneKind {
         match self {
             Self::Session => "session",
             Self::Key => "key",
+            Self::Link => "link",
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Sign-in links: one at a time, for one use within an hour. Only the hash of a link is stored, with the time it was made.
+//! Where there are several nodes, [`super::links`] tells the others.
 //!
 //! Any process that may write to the data directory can make one: `weir sign-in` does so next to a running Weir, which
 //! finds it in the file.
@@ -42,6 +43,14 @@ pub(super) fn made(connection: &Connection, link: &Hash) -> rusqlite::Result<Opt
     connection
         .prepare_cached("SELECT made FROM web_secret WHERE name = 'link' AND value = ?1")?
         .query_row([&link[..]], |row| row.get(0))
+        .optional()
+}
+
+/// The link in this file, and when it was made.
+pub(super) fn found(connection: &Connection) -> rusqlite::Result<Option<(Hash, i64)>> {
+    connection
+        .prepare_cached("SELECT value, made FROM web_secret WHERE name = 'link'")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()
 }
 

@@ -1,7 +1,8 @@
-//! Sessions, keys and form secrets as rows that all nodes hold: how they are written, read and merged.
+//! Sessions, keys, sign-in links and form secrets as rows that all nodes hold: how they are written, read and merged.
 //!
 //! In the table of sessions a row's name is the session's hash. In the table of keys it begins with a letter: `k` and a key's
-//! hash, `f` and a node's number (its first key), `s` and a hash of a form secret. Rows of other kinds belong to others.
+//! hash, `f` and a node's number (its first key), `l` and a link's hash, `s` and a hash of a form secret. Rows of other kinds
+//! belong to others.
 
 use std::sync::Arc;
 
@@ -11,12 +12,13 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use weir_engine::Node;
 use weir_store::rusqlite::{self, Transaction};
-use weir_store::shared::{NodeId, Table};
+use weir_store::shared::{Claim, Lost, NodeId, Table};
 use weir_store::sqlite::File;
 
 use super::firsts::{FirstKey, FirstKeys};
 use super::forms::{FormSecret, FormSecrets};
 use super::keys::{KeyNews, Keys, MergedKey};
+use super::links::{AGAIN, CLAIMED, LinkNews, LinkRow, Links, claim_key};
 use super::secrets::Hash;
 use super::session::{EndedSessions, SessionNews, SessionRow, Sessions};
 use crate::nodes::{Fields, Held, HeldRow, Replica, Taken};
@@ -27,6 +29,7 @@ pub(crate) struct People {
     pub(crate) node: Node,
     pub(crate) sessions: Replica,
     pub(crate) keys: Replica,
+    pub(super) links: Links,
 }
 
 /// What both holders change.
@@ -36,6 +39,7 @@ pub(super) struct Kept {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sessions: Sessions,
     pub(super) keys: Keys,
+    pub(super) links: Links,
     pub(super) firsts: FirstKeys,
     pub(super) forms: FormSecrets,
     /// Changes when keys no longer hold that did.
@@ -48,6 +52,7 @@ impl People {
         let own = node.id();
         Self {
             sessions: Replica::new(node.clone(), Table::Sessions, sessions),
+            links: kept.links.clone(),
             keys: Replica::new(node.clone(), Table::Keys, HeldKeys { kept, own }),
             node,
         }
@@ -76,6 +81,38 @@ impl People {
 
     pub(super) fn tell_first(&self, first: &FirstKey) {
         self.keys.tell(first_row(first));
+    }
+
+    /// Tells what is known of sign-in links.
+    pub(super) fn tell_links(&self, ids: &[Hash]) {
+        for id in ids {
+            if let Some(news) = self.links.news(id) {
+                self.keys.tell(link_row(*id, news));
+            }
+        }
+    }
+
+    /// A link of another node. If it is not known here it is looked for in the store, unless that would be in vain.
+    pub(super) async fn find_link(&self, id: &Hash, may_look: bool) -> Option<LinkRow> {
+        if let Some(row) = self.links.find(id) {
+            return Some(row);
+        }
+        let mut waits = AGAIN.into_iter();
+        while may_look && !self.links.is_ended(id) && !self.node.is_alone() {
+            self.keys.look().await;
+            if let Some(row) = self.links.find(id) {
+                return Some(row);
+            }
+            tokio::time::sleep(waits.next()?).await;
+        }
+        None
+    }
+
+    /// Whether this node is the one at which a link is used; the store does not always answer.
+    pub(super) async fn claim_link(&self, id: &Hash) -> Result<bool, Lost> {
+        let (keys, by) = (vec![claim_key(id)], self.node.id());
+        let claims = self.node.call(|store| store.claim(keys, by, CLAIMED));
+        Ok(matches!(claims.await?[..], [Claim::Ours]))
     }
 
     /// Waits until the others can know what was changed here, or do not answer in time.
@@ -123,7 +160,7 @@ impl Held for HeldSessions {
     }
 }
 
-/// Keys, first keys and form secrets.
+/// Keys, first keys, sign-in links and form secrets.
 struct HeldKeys {
     kept: Kept,
     own: NodeId,
@@ -131,18 +168,21 @@ struct HeldKeys {
 
 impl Held for HeldKeys {
     fn is_ours(&self, id: &[u8]) -> bool {
-        matches!(id.first(), Some(b'k' | b'f' | b's'))
+        matches!(id.first(), Some(b'k' | b'f' | b'l' | b's'))
     }
 
     fn rows(&self) -> Vec<HeldRow> {
         let Kept {
             keys,
+            links,
             firsts,
             forms,
             ..
         } = &self.kept;
         let keys = keys.all_news().into_iter();
         let mut all: Vec<HeldRow> = keys.map(|(print, news)| key_row(print, &news)).collect();
+        let links = links.all_news().into_iter();
+        all.extend(links.map(|(id, news)| link_row(id, news)));
         all.extend(firsts.all().iter().map(first_row));
         all.extend(forms.all().iter().map(form_row));
         all
@@ -222,6 +262,16 @@ fn take_key(
             };
             let ours = kept.firsts.of(first.node).filter(|_| ours_is_later);
             Ok(ours.map_or(TakenRow::Same, |ours| TakenRow::KnowsMore(first_row(&ours))))
+        }
+        b'l' => {
+            let (Ok(id), Some(news)) = (Hash::try_from(id), read_link(&row.fields)) else {
+                return Ok(TakenRow::Unread);
+            };
+            let knows_more = kept.links.merge(tx, &id, news, (own, now))?;
+            let ours = kept.links.news(&id).filter(|_| knows_more);
+            Ok(ours.map_or(TakenRow::Same, |ours| {
+                TakenRow::KnowsMore(link_row(id, ours))
+            }))
         }
         b's' => {
             let Some(form) = read_form(&row.fields) else {
@@ -338,6 +388,32 @@ fn read_first(node: NodeId, fields: &Fields) -> Option<FirstKey> {
         changes: number(fields, "changes")?,
         revoked: flag("revoked")?,
     })
+}
+
+fn link_row(id: Hash, news: LinkNews) -> HeldRow {
+    let value = match news {
+        LinkNews::Ended(until) => json!({ "ended": true, "until": until }),
+        // As text: numbers of JSON are exact only up to 53 bits.
+        LinkNews::Holds(LinkRow { made, node }) => {
+            json!({ "made": made, "node": HEXLOWER.encode(&node.0.to_be_bytes()) })
+        }
+    };
+    HeldRow {
+        id: named(b'l', &id),
+        fields: fields(value),
+    }
+}
+
+fn read_link(fields: &Fields) -> Option<LinkNews> {
+    if fields.get("ended").and_then(Value::as_bool) == Some(true) {
+        return Some(LinkNews::Ended(number(fields, "until")?));
+    }
+    let node = HEXLOWER.decode(text(fields, "node")?.as_bytes()).ok()?;
+    let node = <[u8; 8]>::try_from(node.as_slice()).ok()?;
+    Some(LinkNews::Holds(LinkRow {
+        made: number(fields, "made")?,
+        node: NodeId(u64::from_be_bytes(node)),
+    }))
 }
 
 fn form_row(form: &FormSecret) -> HeldRow {

@@ -3,6 +3,8 @@
 //! The link signs in by a plain GET: it is printed on a terminal and opened once, and a page with one more button
 //! would help nobody. A browser that fetches it ahead of its user must not use it up, so prefetches are turned away.
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
@@ -43,7 +45,7 @@ const FORM: usize = 16 * 1024;
 struct SignInPage<'a> {
     token: &'a str,
     next: &'a str,
-    mistake: Option<&'a str>,
+    mistake: Option<Cow<'a, str>>,
     until: Option<Shown>,
 }
 
@@ -60,6 +62,7 @@ enum WhyAgain {
     WrongKey,
     WrongLink,
     Expired,
+    Unsure(Option<Arc<str>>),
     Throttled(jiff::Timestamp),
 }
 
@@ -116,6 +119,7 @@ pub(crate) async fn show(
             return Ok(signed_in(&app, &visitor, &token, next));
         }
         Followed::Expired => WhyAgain::Expired,
+        Followed::Unsure(maker) => WhyAgain::Unsure(maker),
         Followed::Not(NotTaken::Wrong) => WhyAgain::WrongLink,
         Followed::Not(NotTaken::Throttled { until }) => WhyAgain::Throttled(until),
     };
@@ -202,23 +206,32 @@ fn page(app: &App, visitor: &Visitor, next: &str, again: Option<WhyAgain>) -> Re
         None => (StatusCode::OK, None, None),
         Some(WhyAgain::WrongKey) => (
             StatusCode::UNPROCESSABLE_ENTITY,
-            Some("That is not the key."),
+            Some("That is not the key.".into()),
             None,
         ),
         Some(WhyAgain::WrongLink) => (
             StatusCode::FORBIDDEN,
             Some(
-                "That link has already been used or replaced by a newer one. Run `weir sign-in` for a new one.",
+                "That link has already been used or replaced by a newer one. Run `weir sign-in` for a new one."
+                    .into(),
             ),
             None,
         ),
         Some(WhyAgain::Expired) => (
             StatusCode::FORBIDDEN,
             Some(
-                "That link has expired: links are valid for an hour. Run `weir sign-in` for a new one.",
+                "That link has expired: links are valid for an hour. Run `weir sign-in` for a new one."
+                    .into(),
             ),
             None,
         ),
+        Some(WhyAgain::Unsure(maker)) => {
+            let maker = maker.as_deref().unwrap_or("the node that made it");
+            let mistake = format!(
+                "The store of the nodes does not answer, so this node cannot tell whether that link is still good. Open it at {maker}, or sign in with a key."
+            );
+            (StatusCode::SERVICE_UNAVAILABLE, Some(mistake.into()), None)
+        }
         Some(WhyAgain::Throttled(until)) => (StatusCode::TOO_MANY_REQUESTS, None, Some(until)),
     };
     let shown = until.map(|until| Shown::exactly(until, &app.shell().zone));

@@ -11,6 +11,7 @@ mod api;
 mod forms;
 mod guests;
 mod keys;
+mod links;
 mod lock_out;
 mod nodes;
 mod proxies;

@@ -15,12 +15,12 @@ use weir_web::Config;
 use crate::support::{Hand, KEY, Reply, Rig, Visitor, config, hand, rig, rig_at};
 
 /// Nodes on one store.
-struct Cluster {
-    store: Arc<MemoryStore>,
+pub(crate) struct Cluster {
+    pub(crate) store: Arc<MemoryStore>,
     /// The first one's way to the store is the store's own handle.
-    ways: Vec<Arc<MemoryStore>>,
-    rigs: Vec<Rig>,
-    clock: Arc<Hand>,
+    pub(crate) ways: Vec<Arc<MemoryStore>>,
+    pub(crate) rigs: Vec<Rig>,
+    pub(crate) clock: Arc<Hand>,
     beats: JoinSet<()>,
     stop: CancellationToken,
 }
@@ -45,7 +45,7 @@ pub(crate) fn node_with(name: &str, id: u64, store: Arc<MemoryStore>, secret: &s
 const NAMES: [&str; 3] = ["alder", "birch", "cedar"];
 
 impl Cluster {
-    async fn new(count: usize) -> Self {
+    pub(crate) async fn new(count: usize) -> Self {
         Self::with(count, &config()).await
     }
 
@@ -77,7 +77,7 @@ impl Cluster {
         self.rigs.push(rig_at(node, config, &self.clock));
     }
 
-    async fn beat(&mut self, node: Node) {
+    pub(crate) async fn beat(&mut self, node: Node) {
         let stop = self.stop.clone();
         let beating = node.clone();
         self.beats.spawn(async move { beating.run(stop).await });
@@ -85,14 +85,14 @@ impl Cluster {
     }
 
     /// All have told and heard everything.
-    async fn settle(&self) {
+    pub(crate) async fn settle(&self) {
         for rig in &self.rigs {
             rig.app.exchange().await.unwrap();
         }
     }
 
     /// The store is away, and all have noticed.
-    async fn away(&self) {
+    pub(crate) async fn away(&self) {
         for (way, rig) in self.ways.iter().zip(&self.rigs) {
             way.cut(true);
             let _ = rig.app.exchange().await;
@@ -100,7 +100,7 @@ impl Cluster {
         }
     }
 
-    async fn back(&self) {
+    pub(crate) async fn back(&self) {
         for (way, rig) in self.ways.iter().zip(&self.rigs) {
             way.cut(false);
             let node = rig.node.as_ref().unwrap();
@@ -169,7 +169,7 @@ fn moved<'a>(visitor: &Visitor<'_>, to: &'a Rig) -> Visitor<'a> {
     other
 }
 
-async fn is_in(visitor: &Visitor<'_>, rig: &Rig) -> bool {
+pub(crate) async fn is_in(visitor: &Visitor<'_>, rig: &Rig) -> bool {
     moved(visitor, rig).get("/page").await.body == "page"
 }
 
