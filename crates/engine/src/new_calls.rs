@@ -1,14 +1,11 @@
 //! Calls that began lately, before they are told in the records of their upstreams.
 //!
 //! There is one for every job, so this is where records cost most. What costs is not the writing but the waiting, under the
-//! engine's lock, for memory that is far away or that another processor wrote last. The rings of all upstreams are some
-//! megabytes, and a log that all threads write to changes hands with every call. So each thread notes its calls in a log of
-//! its own (under the engine's lock all the same, so that whoever looks sees all of them), and does nothing else for them: a
-//! full log is written over, and what is about to be lost is looked at a few calls at a time. A call moves to its ring when
-//! somebody looks at that one ring or adds something else to it, so that records have the order of what happened; most never
-//! move, because by then their upstream has been called more often than a ring holds.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! engine's lock, for memory that is far away, and the rings of all upstreams are megabytes that are written in no order. So
+//! calls are noted in one log, from one end to the other, and nothing else is done for them: a full log is written over, and
+//! what is about to be lost is looked at a few calls at a time. A call moves to its ring when somebody looks at that one ring
+//! or adds something else to it, so that records have the order of what happened; most never move, because by then their
+//! upstream has been called more often than a ring holds.
 
 use weir_dispatch::{Moment, Start, UpstreamId};
 
@@ -16,13 +13,10 @@ use crate::record::{About, CallEnd, PackedCall};
 use crate::side::{self, Side};
 use crate::state::State;
 
-/// How many logs there are. Threads beyond these share them.
-const LOGS: usize = 16;
-/// So many bits of a call's place are the number of its log.
-const LOG_BITS: u32 = LOGS.ilog2();
-/// How many calls all logs have room for: as many as the rings of 180 upstreams hold, in 2.4 MB.
-const MOST: usize = 36_864;
-/// How many a log has room for at first.
+/// How many calls the log has room for: as many as the rings of 327 upstreams hold, in 2.1 MB. Links between them have 16
+/// bits, so it cannot be longer.
+const MOST: usize = 1 << 16;
+/// How many it has room for at first.
 const FIRST_ROOM: usize = 256;
 /// How many calls are looked at together before they are written over, so that the processor can wait for all of their
 /// upstreams at once.
@@ -30,34 +24,31 @@ const AHEAD: usize = 16;
 /// How many upstreams' calls are moved at most for that, so that no single call pays for many.
 const MOVED_AT_ONCE: usize = 2;
 
-/// The place of a call that is in no log: it went to its ring at once.
-const IN_RING: u64 = u64::MAX;
-
-/// Calls that may not be in their ring yet.
+/// Calls that may not be in their ring yet, written over from the oldest on.
 #[derive(Debug)]
 pub(crate) struct NewCalls {
-    logs: [Log; LOGS],
-    most: usize,
-    first_room: usize,
-}
-
-/// The calls that one thread began, written over from the oldest on. Each is of another processor, and processors fetch two
-/// lines of cache together.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Log {
     /// As many places as it has room for: a power of two, or none yet.
     places: Vec<LogPlace>,
     /// How many calls were noted.
     next: u64,
     /// Up to this one there is room: no call that is written over is needed any more.
     clear: u64,
+    most: usize,
+    first_room: usize,
 }
 
-/// Aligned, so that it is one line of cache and not parts of two.
+/// Aligned, so that it is in one line of cache and not in parts of two.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 struct LogPlace(PackedCall);
+
+/// The record of a call that begins, for whoever tells how it ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noted {
+    pub(crate) number: u64,
+    /// How many calls were noted before it; anything if it went to its ring at once.
+    place: u64,
+}
 
 /// What an upstream has among the new calls. In one line of cache, which every call needs anyway.
 #[derive(Debug, Default)]
@@ -65,18 +56,20 @@ struct LogPlace(PackedCall);
 pub(crate) struct NewOf {
     /// When it was last called for anything.
     pub(crate) last_call: Option<Moment>,
-    /// How many calls were noted.
+    /// The number of the newest call.
     made: u64,
-    /// How many of them, the oldest, have moved.
+    /// That of the newest one that has moved.
     moved: u64,
-    /// The place of the newest one, if any has not moved.
-    newest: u32,
+    /// The lowest bits of the newest one's place, if any has not moved.
+    newest: u16,
 }
 
 impl Default for NewCalls {
     fn default() -> Self {
         Self {
-            logs: Default::default(),
+            places: Vec::new(),
+            next: 0,
+            clear: 0,
             most: MOST,
             first_room: FIRST_ROOM,
         }
@@ -90,24 +83,133 @@ impl NewOf {
         self.made - self.moved
     }
 
-    /// How many calls to the same upstream came after this one. Too few if that is more than two bytes can tell.
-    #[inline]
-    fn after(&self, call: &PackedCall) -> u64 {
-        u64::from((self.made as u16).wrapping_sub(call.count))
-    }
-
     /// Whether a call still has to be told in a ring that keeps so many.
     #[inline]
     fn needs(&self, call: &PackedCall, most: usize) -> bool {
-        self.after(call) < self.waiting().min(most as u64)
+        // Two bytes tell them apart: it is in the log, which is no longer than that.
+        let after = (self.made as u16).wrapping_sub(call.number);
+        u64::from(after) < self.waiting().min(most as u64)
+    }
+
+    /// All of them are in the ring, whose newest record has this number.
+    #[inline]
+    fn have_moved(&mut self, number: u64) {
+        (self.made, self.moved) = (number, number);
     }
 }
 
-impl Log {
+/// The upstreams, and how many records are kept of each.
+pub(crate) struct Rings<'a> {
+    pub(crate) sides: &'a mut [Side],
+    pub(crate) most: usize,
+}
+
+impl NewCalls {
+    /// Makes the record of a call that begins.
     #[inline]
-    fn place(&mut self, number: u64) -> Option<&mut PackedCall> {
-        let place = number as usize & self.places.len().wrapping_sub(1);
-        self.places.get_mut(place).map(|place| &mut place.0)
+    pub(crate) fn note(
+        &mut self,
+        rings: &mut Rings<'_>,
+        start: &Start,
+        at: Moment,
+        about: About,
+    ) -> Noted {
+        match PackedCall::new(start, at, about) {
+            Ok(call) => self.push(rings, call),
+            Err(about) => self.note_whole(rings, start, at, about),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, rings: &mut Rings<'_>, mut call: PackedCall) -> Noted {
+        if self.next == self.clear {
+            self.make_room(rings);
+        }
+        let place = self.next;
+        self.next += 1;
+        let side = &mut rings.sides[usize::from(call.upstream)];
+        let of = &mut side.new;
+        if of.waiting() == 0 {
+            // Records of other kinds are counted in the ring alone.
+            of.have_moved(side.records.made());
+        }
+        of.made += 1;
+        call.number = of.made as u16;
+        call.back = (place as u16).wrapping_sub(of.newest);
+        of.newest = place as u16;
+        *self.at(place) = call;
+        let number = of.made;
+        Noted { number, place }
+    }
+
+    /// The same in a record of its own, which goes to the ring at once.
+    pub(crate) fn note_whole(
+        &mut self,
+        rings: &mut Rings<'_>,
+        start: &Start,
+        at: Moment,
+        about: About,
+    ) -> Noted {
+        self.settle(rings, start.upstream);
+        let shown = side::heir(rings.sides, start.upstream).0 as usize;
+        let records = &mut rings.sides[shown].records;
+        let number = records.begin(rings.most, start, at, about);
+        rings.sides[start.upstream.0 as usize]
+            .new
+            .have_moved(number);
+        Noted { number, place: 0 }
+    }
+
+    /// A call ended. Says whether that is noted: not if it has moved, or was written over.
+    #[inline]
+    pub(crate) fn end(&mut self, of: &NewOf, noted: Noted, end: CallEnd) -> bool {
+        let is_here =
+            noted.number > of.moved && self.next - noted.place <= self.places.len() as u64;
+        is_here && self.at(noted.place).end(end)
+    }
+
+    #[inline]
+    fn at(&mut self, place: u64) -> &mut PackedCall {
+        let last = self.places.len() - 1;
+        &mut self.places[place as usize & last].0
+    }
+
+    /// Makes room for a few calls: what is written over next is moved if it is needed.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, rings: &mut Rings<'_>) {
+        let (room, most) = (self.places.len(), rings.most);
+        if room == 0 {
+            return self.grow(self.first_room);
+        }
+        let ahead = AHEAD.min(room);
+        let place = |back: usize| (self.next as usize + back) & (room - 1);
+        let is_needed = |sides: &[Side], call: &PackedCall| {
+            sides[usize::from(call.upstream)].new.needs(call, most)
+        };
+        // All of them, without a branch in between.
+        let needed: usize = (0..ahead)
+            .map(|back| usize::from(is_needed(rings.sides, &self.places[place(back)].0)))
+            .sum();
+        // One upstream that is seldom called makes nobody keep more.
+        if needed > ahead / 4 && room * 2 <= self.most {
+            return self.grow(room * 2);
+        }
+        let mut left = MOVED_AT_ONCE;
+        let mut clear = ahead;
+        for back in (0..ahead).take_while(|_| needed > 0) {
+            let call = &self.places[place(back)].0;
+            if !is_needed(rings.sides, call) {
+                continue;
+            }
+            if left == 0 {
+                clear = back;
+                break;
+            }
+            self.settle(rings, call.upstream());
+            left -= 1;
+        }
+        self.clear += clear as u64;
     }
 
     /// Makes room for this many in all, more than before.
@@ -119,141 +221,6 @@ impl Log {
         }
         self.places = places;
         self.clear = self.next + (room as u64 - before);
-    }
-}
-
-impl NewCalls {
-    /// Notes a call in a log. Gives its place.
-    #[inline]
-    fn push(&mut self, number: usize, rings: &mut Rings<'_>, mut call: PackedCall) -> u64 {
-        if self.logs[number].next == self.logs[number].clear {
-            self.make_room(number, rings);
-        }
-        let log = &mut self.logs[number];
-        let place = log.next << LOG_BITS | number as u64;
-        let of = &mut rings.sides[usize::from(call.upstream)].new;
-        of.made += 1;
-        (call.link, call.count) = (of.newest, of.made as u16);
-        of.newest = place as u32;
-        if let Some(oldest) = log.place(log.next) {
-            *oldest = call;
-        }
-        log.next += 1;
-        place
-    }
-
-    /// The call in this place ended. Says whether that is noted: not if it has moved, or was written over.
-    #[inline]
-    pub(crate) fn end(&mut self, of: &NewOf, place: u64, end: CallEnd) -> bool {
-        let log = &mut self.logs[place as usize % LOGS];
-        let number = place >> LOG_BITS;
-        if number >= log.next || log.next - number > log.places.len() as u64 {
-            return false;
-        }
-        let call = log.place(number);
-        call.is_some_and(|call| of.after(call) < of.waiting() && call.end(end))
-    }
-
-    /// The newest calls of an upstream that have not moved, at most so many, newest first.
-    fn newest(&self, of: &NewOf, most: usize) -> Vec<&PackedCall> {
-        let mut place = of.newest;
-        let count = of.waiting().min(most as u64);
-        let back = (0..count).map(|_| {
-            let places = &self.logs[place as usize % LOGS].places;
-            let call = &places[(place >> LOG_BITS) as usize & (places.len() - 1)].0;
-            place = call.link;
-            call
-        });
-        back.collect()
-    }
-}
-
-impl NewCalls {
-    /// How many calls all logs have room for, those included that have yet to get their first room.
-    fn rooms(&self) -> usize {
-        let rooms = self.logs.iter().map(|log| log.places.len());
-        rooms.map(|room| room.max(self.first_room)).sum()
-    }
-}
-
-/// The upstreams, and how many records are kept of each.
-pub(crate) struct Rings<'a> {
-    pub(crate) sides: &'a mut [Side],
-    pub(crate) most: usize,
-}
-
-impl NewCalls {
-    /// Makes the record of a call that begins. Gives its place, under which its end is told.
-    #[inline]
-    pub(crate) fn note(
-        &mut self,
-        rings: &mut Rings<'_>,
-        start: &Start,
-        at: Moment,
-        about: About,
-    ) -> u64 {
-        self.note_in(own_log(), rings, start, at, about)
-    }
-
-    #[inline]
-    fn note_in(
-        &mut self,
-        log: usize,
-        rings: &mut Rings<'_>,
-        start: &Start,
-        at: Moment,
-        about: About,
-    ) -> u64 {
-        match PackedCall::new(start, at, about) {
-            Ok(call) => self.push(log, rings, call),
-            Err(about) => {
-                self.settle(rings, start.upstream);
-                let shown = side::heir(rings.sides, start.upstream).0 as usize;
-                let records = &mut rings.sides[shown].records;
-                records.begin(rings.most, start, at, about);
-                IN_RING
-            }
-        }
-    }
-
-    /// Makes room for a few calls in a log that has none: what is written over next is moved if it is needed.
-    #[cold]
-    #[inline(never)]
-    fn make_room(&mut self, number: usize, rings: &mut Rings<'_>) {
-        let (log, most) = (&self.logs[number], rings.most);
-        let room = log.places.len();
-        if room == 0 {
-            return self.logs[number].grow(self.first_room);
-        }
-        let ahead = AHEAD.min(room);
-        let place = |back: usize| (log.next as usize + back) & (room - 1);
-        let is_needed = |sides: &[Side], call: &PackedCall| {
-            sides[usize::from(call.upstream)].new.needs(call, most)
-        };
-        // All of them, without a branch in between.
-        let needed: usize = (0..ahead)
-            .map(|back| usize::from(is_needed(rings.sides, &log.places[place(back)].0)))
-            .sum();
-        let rooms = self.rooms();
-        // One upstream that is seldom called makes nobody keep more.
-        if needed > ahead / 4 && rooms + room <= self.most {
-            return self.logs[number].grow(room * 2);
-        }
-        let mut left = MOVED_AT_ONCE;
-        let mut clear = ahead;
-        for back in (0..ahead).take_while(|_| needed > 0) {
-            let call = &log.places[place(back)].0;
-            if !is_needed(rings.sides, call) {
-                continue;
-            }
-            if left == 0 {
-                clear = back;
-                break;
-            }
-            self.settle(rings, call.upstream());
-            left -= 1;
-        }
-        self.logs[number].clear += clear as u64;
     }
 
     /// Moves an upstream's new calls to its ring. Whoever looks at a ring, or adds to it, does this first.
@@ -272,34 +239,46 @@ impl NewCalls {
         let of = &mut rings.sides[upstream.0 as usize].new;
         let calls = self.newest(of, rings.most);
         let passed_over = of.waiting() - calls.len() as u64;
-        of.moved = of.made;
+        of.have_moved(of.made);
         let records = &mut rings.sides[shown].records;
         records.pass_over(passed_over);
         for call in calls.into_iter().rev() {
             records.take_call(rings.most, call);
         }
     }
-}
 
-/// The number of this thread's log.
-#[inline]
-fn own_log() -> usize {
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static LOG: usize = THREADS.fetch_add(1, Ordering::Relaxed) % LOGS;
+    /// The newest calls of an upstream that have not moved, at most so many, newest first.
+    fn newest(&self, of: &NewOf, most: usize) -> Vec<&PackedCall> {
+        let mut place = of.newest;
+        let count = of.waiting().min(most as u64);
+        let back = (0..count).map(|_| {
+            let call = &self.places[usize::from(place) & (self.places.len() - 1)].0;
+            place = place.wrapping_sub(call.back);
+            call
+        });
+        back.collect()
     }
-    LOG.with(|&log| log)
 }
 
 impl State {
-    /// Makes the record of a call that begins. Gives its place, under which its end is told.
+    /// Makes the record of a call that begins. One that somebody follows is known by its job later on, so its record is a
+    /// whole one.
     #[inline]
-    pub(crate) fn note_call(&mut self, start: &Start, at: Moment, about: About) -> u64 {
+    pub(crate) fn note_call(
+        &mut self,
+        start: &Start,
+        at: Moment,
+        about: About,
+        followed: bool,
+    ) -> Noted {
         let mut rings = Rings {
             sides: &mut self.sides,
             most: self.records,
         };
-        self.new_calls.note(&mut rings, start, at, about)
+        match followed {
+            true => self.new_calls.note_whole(&mut rings, start, at, about),
+            false => self.new_calls.note(&mut rings, start, at, about),
+        }
     }
 
     /// Moves an upstream's new calls to its ring. Whoever looks at a ring, or adds to it, does this first.
@@ -329,15 +308,13 @@ mod tests {
     use super::*;
     use crate::tally::Kind;
 
-    /// The new calls of a few upstreams, and what a reader has to be told of each: its calls by number, and whether
+    /// The new calls of a few upstreams, and what a reader has to be told of each: its calls in their order, and whether
     /// they ended.
     struct Desk {
         new: NewCalls,
         sides: Vec<Side>,
-        told: Vec<Vec<(JobId, bool)>>,
-        jobs: u64,
-        /// In whose log calls are noted.
-        log: usize,
+        told: Vec<Vec<(Moment, bool)>>,
+        calls: u64,
     }
 
     const KEPT: usize = 5;
@@ -353,17 +330,16 @@ mod tests {
                 },
                 sides: (0..upstreams).map(side).collect(),
                 told: vec![Vec::new(); upstreams as usize],
-                jobs: 0,
-                log: 0,
+                calls: 0,
             }
         }
 
-        /// A call begins. Gives its job and the place of its record.
-        fn begin(&mut self, upstream: usize, about: About) -> (JobId, u64) {
-            self.jobs += 1;
-            let job = JobId(self.jobs);
+        /// A call begins, each at another moment.
+        fn begin(&mut self, upstream: usize, about: About) -> Noted {
+            self.calls += 1;
+            let at = Moment(self.calls);
             let start = Start {
-                job,
+                job: JobId(self.calls),
                 upstream: UpstreamId(upstream as u32),
                 class: Class(0),
                 budget: weir_dispatch::Budget::Query,
@@ -374,23 +350,22 @@ mod tests {
                 decided: 0,
             };
             let (sides, most) = (&mut self.sides[..], KEPT);
-            let mut rings = Rings { sides, most };
-            let (new, at) = (&mut self.new, Moment(9));
-            let number = new.note_in(self.log, &mut rings, &start, at, about);
-            self.told[upstream].push((job, false));
-            (job, number)
+            let noted = self.new.note(&mut Rings { sides, most }, &start, at, about);
+            self.told[upstream].push((at, false));
+            assert_eq!(noted.number, self.told[upstream].len() as u64);
+            noted
         }
 
-        fn end(&mut self, upstream: usize, (job, number): (JobId, u64)) {
+        fn end(&mut self, upstream: usize, noted: Noted) {
             let end = CallEnd {
                 kind: Kind::Done,
                 took: Duration::ZERO,
             };
-            if !self.new.end(&self.sides[upstream].new, number, end) {
-                self.sides[upstream].records.end(job, end, None);
+            let side = &mut self.sides[upstream];
+            if !self.new.end(&side.new, noted, end) {
+                side.records.end(noted.number, end, None);
             }
-            let told = self.told[upstream].iter_mut().find(|told| told.0 == job);
-            told.expect("it began").1 = true;
+            self.told[upstream][noted.number as usize - 1].1 = true;
         }
 
         /// Looks at the records of an upstream.
@@ -400,10 +375,10 @@ mod tests {
             self.new.settle(&mut rings, UpstreamId(upstream as u32));
             let records = self.sides[upstream].records.newest();
             let shown: Vec<_> = records
-                .map(|one| (one.number, one.job, one.end.is_some()))
+                .map(|one| (one.number, one.at, one.end.is_some()))
                 .collect();
             let told = (1..).zip(&self.told[upstream]);
-            let told = told.map(|(number, &(job, ended))| (number, Some(job), ended));
+            let told = told.map(|(number, &(at, ended))| (number, at, ended));
             let told: Vec<_> = told.collect();
             let last = told.iter().rev().take(KEPT).copied();
             assert_eq!(shown, last.collect::<Vec<_>>(), "upstream {upstream}");
@@ -415,10 +390,8 @@ mod tests {
         for seed in 0..200 {
             let mut rng = fastrand::Rng::with_seed(seed);
             let mut desk = Desk::new(4, rng.usize(64..200));
-            let threads = [1, 2, 3, LOGS][rng.usize(0..4)];
             let mut under_way = Vec::new();
             for _ in 0..500 {
-                desk.log = rng.usize(0..threads);
                 // Some are called more often than others.
                 let upstream = rng.usize(0..4).min(rng.usize(0..4));
                 match rng.u8(0..20) {
@@ -430,20 +403,19 @@ mod tests {
                     }
                     _ => under_way.push((upstream, desk.begin(upstream, About::Nothing))),
                 }
-                assert!(desk.new.rooms() <= desk.new.most);
+                assert!(desk.new.places.len() <= desk.new.most);
             }
             (0..4).for_each(|upstream| desk.check(upstream));
         }
     }
 
     #[test]
-    fn all_logs_together_have_a_bounded_place() {
-        assert!(MOST * size_of::<LogPlace>() <= 2_400_000);
+    fn the_log_has_a_bounded_place() {
+        assert_eq!(MOST * size_of::<LogPlace>(), 2_097_152);
         let mut desk = Desk::new(500, 100);
         for call in 0..20_000 {
-            desk.log = call % 7 % LOGS;
             desk.begin(call % 500, About::Nothing);
-            assert!(desk.new.rooms() <= 100);
+            assert!(desk.new.places.len() <= 100);
         }
         (0..500).for_each(|upstream| desk.check(upstream));
     }
@@ -457,7 +429,7 @@ mod tests {
             desk.begin(1, About::Nothing);
         }
         let moved = desk.sides[2].records.newest().count();
-        assert_eq!((moved, desk.new.logs[0].places.len()), (1, 32));
+        assert_eq!((moved, desk.new.places.len()), (1, 32));
         desk.end(2, quiet);
         (0..3).for_each(|upstream| desk.check(upstream));
     }
@@ -468,11 +440,7 @@ mod tests {
         for _ in 0..1000 {
             desk.begin(0, About::Nothing);
         }
-        assert_eq!(
-            desk.new.logs[0].places.len(),
-            32,
-            "little more than its ring"
-        );
+        assert_eq!(desk.new.places.len(), 32, "little more than its ring");
         assert!(desk.sides[0].records.newest().next().is_none());
         desk.check(0);
     }

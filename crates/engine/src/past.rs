@@ -289,7 +289,7 @@ mod tests {
                 what,
             };
             let words = "x".repeat(100);
-            let record = records.push(200, &decision, About::Hash([255; 20]), Some(words.into()));
+            let record = records.push(200, &decision, About::Torrent([255; 6]), Some(words.into()));
             record.end = Some(CallEnd {
                 kind: Kind::Unavailable,
                 took: Duration::from_millis(1500),

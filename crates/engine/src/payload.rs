@@ -143,6 +143,11 @@ impl Told {
         }
     }
 
+    /// Whether somebody may tell later what became of the job for them.
+    pub(crate) fn has_hook(&self) -> bool {
+        matches!(self, Self::Hook(_) | Self::Several(_))
+    }
+
     /// Tells everybody. Must not be called under the engine's lock, because a hook may submit.
     pub(crate) fn tell(self, ended: Ended) {
         match self {

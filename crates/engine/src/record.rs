@@ -9,7 +9,8 @@ mod ring;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use weir_dispatch::{Asker, Class, JobId, Moment, What};
 
 use crate::tally::Kind;
@@ -65,25 +66,40 @@ pub enum About {
     /// Nothing in particular.
     #[default]
     Nothing,
-    /// A torrent.
-    Hash([u8; 20]),
+    /// A torrent, by the bytes that are shown of its hash.
+    #[serde(alias = "Hash")]
+    Torrent(#[serde(deserialize_with = "shown")] [u8; 6]),
     /// Something that has a name: a query, the caps, a file.
     Text(Arc<str>),
 }
 
 impl About {
+    /// The torrent with this hash.
+    #[inline]
+    pub fn torrent(hash: &[u8; 20]) -> Self {
+        let [a, b, c, d, .., y, z] = *hash;
+        Self::Torrent([a, b, c, d, y, z])
+    }
+
     /// In words, if it is about something: `4be19c07…90c2`.
     pub fn words(&self) -> Option<String> {
         match self {
             Self::Nothing => None,
-            Self::Hash(hash) => {
-                let hex = |bytes: &[u8]| -> String {
-                    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-                };
-                Some(format!("{}…{}", hex(&hash[..4]), hex(&hash[18..])))
+            Self::Torrent([a, b, c, d, y, z]) => {
+                Some(format!("{a:02x}{b:02x}{c:02x}{d:02x}…{y:02x}{z:02x}"))
             }
             Self::Text(text) => Some(text.to_string()),
         }
+    }
+}
+
+/// What is shown of a torrent's hash. Weir used to write the whole hash.
+fn shown<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 6], D::Error> {
+    let bytes = Vec::deserialize(from)?;
+    match (<[u8; 6]>::try_from(&*bytes), <&[u8; 20]>::try_from(&*bytes)) {
+        (Ok(shown), _) => Ok(shown),
+        (_, Ok([a, b, c, d, .., y, z])) => Ok([*a, *b, *c, *d, *y, *z]),
+        _ => Err(D::Error::invalid_length(bytes.len(), &"6 or 20 bytes")),
     }
 }
 
@@ -187,71 +203,149 @@ mod tests {
     fn a_record_stays_small() {
         // Up to 200 of them for each upstream. Words of upstreams are shared by the records that tell them.
         let sizes = (size_of::<ring::RingEntry>(), size_of::<Record>());
-        assert!(sizes.0 == 64 && sizes.1 <= 176, "{sizes:?}");
+        assert!(sizes.0 == 32 && sizes.1 <= 176, "{sizes:?}");
+    }
+
+    /// A start of which everything can be packed, and how long its job waited and its call took.
+    fn ordinary() -> (Start, Duration) {
+        let start = Start {
+            job: JobId(1 << 40 | 3),
+            upstream: UpstreamId(0),
+            class: Class(2),
+            budget: weir_dispatch::Budget::Query,
+            attempt: 3,
+            asker: Asker::WEIR,
+            since: Moment(9),
+            reason: Some(weir_dispatch::Wait::Gap),
+            decided: 0,
+        };
+        (start, Duration::from_millis(7321))
+    }
+
+    /// Whether a call is packed, and all its records are those of a call that is not: under way, ended with and without
+    /// words, and given something else.
+    fn is_packed(start: &Start, time: Duration, about: &About) -> bool {
+        let at = start.since + time;
+        let what = What::Started {
+            waited: time,
+            reason: start.reason,
+            attempt: start.attempt,
+        };
+        let decided = Decision {
+            class: Some(start.class),
+            asker: start.asker,
+            at,
+            ..decision(start.job.0, what)
+        };
+        let [mut packed, mut pushed] = [Records::default(), Records::default()];
+        let mut is_packed = true;
+        for round in 1..=4 {
+            match PackedCall::new(start, at, about.clone()) {
+                Ok(call) => packed.take_call(3, &call),
+                Err(about) => {
+                    is_packed = false;
+                    packed.begin(3, start, at, about);
+                }
+            }
+            pushed.push(3, &decided, about.clone(), None);
+            let end = CallEnd {
+                kind: Kind::No,
+                took: time,
+            };
+            let cause: Option<Arc<str>> = (round == 2).then(|| "no".into());
+            for records in [&mut packed, &mut pushed] {
+                if round > 1 {
+                    records.end(round, end, cause.clone());
+                }
+                if round == 3 {
+                    records.give(&Whose::Number(3), Got::Nothing);
+                }
+            }
+        }
+        let told = |records: &Records| -> Vec<Record> {
+            let without_job = |record| Record {
+                job: None,
+                ..record
+            };
+            records.newest().map(without_job).collect()
+        };
+        assert_eq!(told(&packed), told(&pushed), "{start:?}, {time:?}");
+        let got: Vec<_> = packed.newest().map(|one| (one.number, one.got)).collect();
+        assert_eq!(got, [(4, None), (3, Some(Got::Nothing)), (2, None)]);
+        is_packed
     }
 
     #[test]
-    fn a_packed_call_is_told_like_any_other() {
-        for (hours, about) in [
-            (7, About::Nothing),
-            (78, About::Nothing),
-            // More than a packed call has room for.
-            (79, About::Nothing),
-            (7, About::Hash([7; 20])),
-            (200, About::Hash([7; 20])),
-            (7, About::Hash([0; 20])),
-            (7, About::Text("linux".into())),
-        ] {
-            let hours = Duration::from_secs(hours * 3600) + Duration::from_nanos(123);
-            let at = Moment(9) + hours;
-            let start = Start {
-                job: JobId(1 << 40 | 3),
-                upstream: UpstreamId(0),
-                class: Class(2),
-                budget: weir_dispatch::Budget::Query,
-                attempt: 3,
-                asker: Asker::WEIR,
-                since: Moment(9),
-                reason: Some(weir_dispatch::Wait::Gap),
-                decided: 0,
-            };
-            let what = What::Started {
-                waited: hours,
-                reason: start.reason,
-                attempt: 3,
-            };
-            let decided = Decision {
-                class: Some(Class(2)),
-                asker: Asker::WEIR,
-                at,
-                ..decision(start.job.0, what)
-            };
-            let [mut packed, mut pushed] = [Records::default(), Records::default()];
-            for round in 0..4 {
-                match PackedCall::new(&start, at, about.clone()) {
-                    Ok(call) => packed.take_call(3, &call),
-                    Err(about) => packed.begin(3, &start, at, about),
-                }
-                pushed.push(3, &decided, about.clone(), None);
-                let end = CallEnd {
-                    kind: Kind::No,
-                    took: hours,
+    fn an_ordinary_call_is_packed_and_told_like_any_other() {
+        use weir_dispatch::Wait;
+
+        let (start, time) = ordinary();
+        let reasons = [Wait::Off, Wait::Cooldown, Wait::Window, Wait::Gap].map(Some);
+        for reason in reasons.into_iter().chain([None]) {
+            for (class, attempt) in (0..8).zip([1, 2, 3, 4].into_iter().cycle()) {
+                let class = Class(class);
+                let start = Start {
+                    class,
+                    attempt,
+                    reason,
+                    ..start
                 };
-                let cause: Option<Arc<str>> = (round == 1).then(|| "no".into());
-                for records in [&mut packed, &mut pushed] {
-                    if round > 0 {
-                        records.end(start.job, end, cause.clone());
-                    }
-                    if round == 2 {
-                        records.give(&Whose::Number(3), Got::Nothing);
-                    }
-                }
+                assert!(is_packed(&start, time, &About::Torrent([0, 0, 0, 0, 0, 1])));
             }
-            let all: Vec<_> = packed.newest().collect();
-            assert_eq!(all, pushed.newest().collect::<Vec<_>>());
-            let got: Vec<_> = all.iter().map(|one| (one.number, one.got)).collect();
-            assert_eq!(got, [(4, None), (3, Some(Got::Nothing)), (2, None)]);
         }
+        for asker in [0, 1, 4096, Asker::WEIR.0, Asker::OPERATOR.0].map(Asker) {
+            assert!(is_packed(&Start { asker, ..start }, time, &About::Nothing));
+        }
+        for millis in [0, 1, 999, 1001, 274_877] {
+            let time = Duration::from_millis(millis);
+            assert!(is_packed(&start, time, &About::Nothing));
+        }
+    }
+
+    #[test]
+    fn what_has_no_room_in_a_packed_call_has_a_whole_record() {
+        let (start, time) = ordinary();
+        for about in [About::Text("linux".into()), About::Torrent([0; 6])] {
+            assert!(!is_packed(&start, time, &about));
+        }
+        let late = Duration::from_millis(274_878);
+        assert!(!is_packed(&start, late, &About::Nothing));
+        let others = [
+            Start {
+                class: Class(8),
+                ..start
+            },
+            Start {
+                attempt: 5,
+                ..start
+            },
+            Start {
+                asker: Asker(40_000),
+                ..start
+            },
+            Start {
+                upstream: UpstreamId(1 << 16),
+                ..start
+            },
+        ];
+        for start in others {
+            assert!(!is_packed(&start, time, &About::Nothing));
+        }
+    }
+
+    #[test]
+    fn a_call_that_takes_long_is_told_as_well() {
+        let (start, waited) = ordinary();
+        let call = PackedCall::new(&start, start.since + waited, About::Nothing);
+        let mut records = Records::default();
+        records.take_call(3, &call.expect("it is packed"));
+        let end = CallEnd {
+            kind: Kind::Done,
+            took: Duration::from_secs(1000),
+        };
+        records.end(1, end, None);
+        let ends: Vec<_> = records.newest().map(|one| one.end).collect();
+        assert_eq!(ends, [Some(end)]);
     }
 
     #[test]
@@ -264,7 +358,7 @@ mod tests {
             records.newest().map(|record| record.number).collect()
         };
         assert_eq!(numbers(&records), [5, 4, 3]);
-        records.take_back(JobId(3));
+        records.take_back(4);
         assert_eq!(numbers(&records), [5, 3]);
         records.push(3, &start(5), About::Nothing, None);
         records.push(3, &start(6), About::Nothing, None);
@@ -291,8 +385,8 @@ mod tests {
             kind,
             took: Duration::from_secs(1),
         };
-        records.end(JobId(1), end(Kind::Rejected), Some("no such host".into()));
-        records.end(JobId(1), end(Kind::Done), Some("another".into()));
+        records.end(1, end(Kind::Rejected), Some("no such host".into()));
+        records.end(1, end(Kind::Done), Some("another".into()));
         let kept: Vec<_> = records.newest().map(|one| one.cause).collect();
         assert_eq!(kept, [None, Some("no such host".into())]);
     }
@@ -366,7 +460,22 @@ mod tests {
         let mut hash = [0; 20];
         hash[..4].copy_from_slice(&[0x4b, 0xe1, 0x9c, 0x07]);
         hash[18..].copy_from_slice(&[0x90, 0xc2]);
-        let words = About::Hash(hash).words();
+        let words = About::torrent(&hash).words();
         assert_eq!(words.as_deref(), Some("4be19c07…90c2"));
+    }
+
+    #[test]
+    fn a_torrent_is_read_as_it_is_written_and_as_it_was_written_before() {
+        let torrent = About::Torrent([1, 2, 3, 4, 19, 20]);
+        let text = serde_json::to_string(&torrent).expect("it can be written");
+        assert_eq!(text, r#"{"Torrent":[1,2,3,4,19,20]}"#);
+        let before = r#"{"Hash":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]}"#;
+        for text in [&*text, before] {
+            assert_eq!(
+                serde_json::from_str::<About>(text).ok(),
+                Some(torrent.clone())
+            );
+        }
+        assert!(serde_json::from_str::<About>(r#"{"Torrent":[1,2,3]}"#).is_err());
     }
 }

@@ -22,6 +22,7 @@ use crate::askers::Askers;
 use crate::call::{Call, Ended};
 use crate::gate::Gate;
 use crate::keeper::Keeper;
+use crate::new_calls::Noted;
 use crate::node::NodePart;
 use crate::own::OwnRing;
 use crate::payload::{Hook, Interest, Payload, Told};
@@ -89,8 +90,8 @@ pub(crate) struct Started {
     pub(crate) time_out: Duration,
     /// No attempt of this job was counted as sent before.
     pub(crate) first: bool,
-    /// Its number among the new calls, if records are kept.
-    pub(crate) record: Option<u64>,
+    /// Its record, if records are kept.
+    pub(crate) record: Option<Noted>,
     /// What it asks, if other nodes wait for its answer.
     pub(crate) question: Option<Question>,
 }

@@ -135,7 +135,9 @@ impl State {
         payload.told.start(now);
         effects.moved.extend(side.moved.clone());
         let (call, time_out) = (payload.call.clone(), side.time_out);
-        let record = (self.records > 0).then(|| self.note_call(&start, now, call.about()));
+        let followed = payload.told.has_hook();
+        let record =
+            (self.records > 0).then(|| self.note_call(&start, now, call.about(), followed));
         effects.starts.push(Started {
             job: start.job,
             upstream,

@@ -13,6 +13,7 @@ use tracing::Instrument;
 use weir_dispatch::{After, Finish, Moment};
 
 use crate::call::{Ended, Outcome, Permit};
+use crate::new_calls::Noted;
 use crate::record::CallEnd;
 use crate::shared::{Effects, Shared, Started};
 use crate::side::Standing;
@@ -144,7 +145,9 @@ impl State {
         match ended {
             Ended::Finished(Outcome::Moot) => {
                 self.settle_calls(upstream);
-                self.sides[shown].records.take_back(job);
+                if let Some(noted) = started.record {
+                    self.sides[shown].records.take_back(noted.number);
+                }
                 self.withdraw_sent(started);
             }
             ended => {
@@ -156,8 +159,8 @@ impl State {
                 let kind = Kind::of(ended);
                 self.sides[shown].count(kind, took);
                 self.series.count(kind, took);
-                if let Some(number) = started.record {
-                    self.record_end(started, number, ended, CallEnd { kind, took });
+                if let Some(noted) = started.record {
+                    self.record_end(started, noted, ended, CallEnd { kind, took });
                 }
             }
         }
@@ -179,19 +182,19 @@ impl State {
     }
 
     /// Tells in the record of a call how it went. It has the words of the attempt whose end is being judged.
-    fn record_end(&mut self, started: &Started, number: u64, ended: Ended, end: CallEnd) {
+    fn record_end(&mut self, started: &Started, noted: Noted, ended: Ended, end: CallEnd) {
         let side = &self.sides[started.upstream.0 as usize];
         let latest = &side.latest;
         let elsewhere = matches!(ended, Ended::Finished(Outcome::Elsewhere));
         // Most calls need no words, and end before they have moved.
-        if latest.is_none() && !elsewhere && self.new_calls.end(&side.new, number, end) {
+        if latest.is_none() && !elsewhere && self.new_calls.end(&side.new, noted, end) {
             return;
         }
         let words = || elsewhere.then(|| "the client makes this call itself".into());
         let cause = latest.clone().or_else(words);
         self.settle_calls(started.upstream);
         let shown = self.heir(started.upstream).0 as usize;
-        self.sides[shown].records.end(started.job, end, cause);
+        self.sides[shown].records.end(noted.number, end, cause);
     }
 
     /// A call was not made after all: it did not count among calls, and its job ends as one that was never sent.

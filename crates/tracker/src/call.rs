@@ -360,7 +360,7 @@ impl Call for Announcing {
     }
 
     fn about(&self) -> About {
-        About::Hash(*self.hash())
+        About::torrent(self.hash())
     }
 
     fn ended(&self, _: Ended) {

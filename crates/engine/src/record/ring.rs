@@ -1,12 +1,12 @@
 //! The last records of one upstream, in little room.
 //!
-//! One is made for every call. An ordinary call (answered or under way, nothing to say in words) is packed into one line
+//! One is made for every call. An ordinary call (answered or under way, nothing to say in words) is packed into half a line
 //! of cache, and whatever else there is to tell stands in a record of its own.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Asker, Class, Decision, JobId, Moment, Start, UpstreamId, Wait, What};
+use weir_dispatch::{Asker, Class, Decision, Moment, Start, UpstreamId, Wait, What};
 
 use super::{About, CallEnd, Got, Record, Whose};
 use crate::tally::Kind;
@@ -22,9 +22,9 @@ pub(crate) struct Records {
     pub(crate) changed: bool,
 }
 
-/// Aligned, so that it is one line of cache and not parts of two.
+/// Aligned, so that it is in one line of cache and not in parts of two.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 struct RingPlace(RingEntry);
 
 /// One record as it is kept in memory. No alignment here, or the compiler no longer finds room for the tag.
@@ -34,51 +34,44 @@ pub(super) enum RingEntry {
     Other(Box<Record>),
 }
 
-/// An ordinary call.
+/// An ordinary call. Its job is not kept: whoever tells how it ended knows its number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PackedCall {
     at: Moment,
-    job: JobId,
     /// How long its job was queued.
-    waited: Nanos,
+    waited: Ticks,
     /// Zero until it ends.
-    took: Nanos,
-    asker: Asker,
-    /// In a ring the lower half of its number: rings are far shorter than what that can tell apart. Among the new calls
-    /// the place of the one before it to the same upstream.
-    pub(crate) link: u32,
-    /// Among the new calls, to whom it is and how many were made to that one before; the lowest bits of both.
-    pub(crate) upstream: u16,
-    pub(crate) count: u16,
+    took: Ticks,
     /// All zero for nothing: what is really about that torrent is not packed.
-    hash: [u8; 20],
-    class: Class,
-    attempt: u8,
-    reason: Option<Wait>,
+    torrent: [u8; 6],
+    /// The lowest bits: those who are not programs have the highest numbers.
+    asker: i16,
+    /// The lowest bits of its number.
+    pub(crate) number: u16,
+    /// In a ring the next bits of its number: rings are far shorter than what both can tell apart. Among the new calls how
+    /// far back the one before it to the same upstream is.
+    pub(crate) back: u16,
+    /// Among the new calls, to whom it is.
+    pub(crate) upstream: u16,
+    /// Its class, what it waited for and its attempt: three, three and two bits.
+    start: u8,
     end: Option<Kind>,
 }
 
-/// A time of up to three days, to the nanosecond: the lower and the upper bits.
+/// A time of up to four and a half minutes, in units of 64 ns: so many of them are a millisecond, and nothing shorter is
+/// shown to anybody.
 #[derive(Clone, Copy, Debug)]
-#[repr(C, packed(2))]
-struct Nanos(u32, u16);
+struct Ticks(u32);
 
-impl Nanos {
-    const ZERO: Self = Self(0, 0);
-
-    #[inline]
-    fn new(nanos: u64) -> Option<Self> {
-        let upper = u16::try_from(nanos >> 32).ok()?;
-        Some(Self(nanos as u32, upper))
-    }
+impl Ticks {
+    const BITS: u32 = 6;
 
     fn time(self) -> Duration {
-        let Self(lower, upper) = self;
-        Duration::from_nanos(u64::from(upper) << 32 | u64::from(lower))
+        Duration::from_nanos(u64::from(self.0) << Self::BITS)
     }
 }
 
-const NO_HASH: [u8; 20] = [0; 20];
+const NO_TORRENT: [u8; 6] = [0; 6];
 
 impl RingEntry {
     /// It ended, in a ring that has made so many.
@@ -111,13 +104,10 @@ impl RingEntry {
         }
     }
 
-    /// Whether it tells that this job's call began.
-    fn starts(&self, job: JobId) -> bool {
+    fn number(&self, made: u64) -> u64 {
         match self {
-            Self::Call(call) => call.job == job,
-            Self::Other(record) => {
-                record.job == Some(job) && matches!(record.what, What::Started { .. })
-            }
+            Self::Call(call) => call.number(made),
+            Self::Other(record) => record.number,
         }
     }
 
@@ -130,7 +120,7 @@ impl RingEntry {
 
     fn is_of(&self, whose: &Whose, made: u64) -> bool {
         match (self, whose) {
-            (Self::Call(call), Whose::Job { job, .. }) => *job == Some(call.job),
+            (Self::Call(_), Whose::Job { .. }) => false,
             (Self::Call(call), Whose::Number(number)) => call.number(made) == *number,
             (Self::Other(record), whose) => whose.is(record),
         }
@@ -141,46 +131,47 @@ impl PackedCall {
     /// In places that no call has been written to.
     pub(crate) const BLANK: Self = Self {
         at: Moment(0),
-        job: JobId(0),
-        waited: Nanos::ZERO,
-        took: Nanos::ZERO,
-        asker: Asker::NOBODY,
-        link: 0,
+        waited: Ticks(0),
+        took: Ticks(0),
+        torrent: NO_TORRENT,
+        asker: 0,
+        number: 0,
+        back: 0,
         upstream: 0,
-        count: 0,
-        hash: NO_HASH,
-        class: Class(0),
-        attempt: 0,
-        reason: None,
+        start: 0,
         end: None,
     };
 
     /// A call that begins; gives back what it is about if only a whole record can tell it: something that is no torrent, or
-    /// after days in a queue.
+    /// after minutes in a queue.
     #[inline]
     pub(crate) fn new(start: &Start, at: Moment, about: About) -> Result<Self, About> {
-        let hash = match about {
-            About::Nothing => NO_HASH,
-            About::Hash(hash) if hash != NO_HASH => hash,
+        let torrent = match about {
+            About::Nothing => NO_TORRENT,
+            About::Torrent(torrent) if torrent != NO_TORRENT => torrent,
             about => return Err(about),
         };
-        let waited = Nanos::new(at.0.saturating_sub(start.since.0));
-        let (Some(waited), Ok(upstream)) = (waited, u16::try_from(start.upstream.0)) else {
+        let waited = at.0.saturating_sub(start.since.0) >> Ticks::BITS;
+        let attempt = start.attempt.wrapping_sub(1);
+        let (asker, upstream) = (start.asker.0 as i16, start.upstream.0 as u16);
+        let fits = waited <= u64::from(u32::MAX)
+            && asker as u32 == start.asker.0
+            && u32::from(upstream) == start.upstream.0
+            && start.class.0 < 8
+            && attempt < 4;
+        if !fits {
             return Err(about);
-        };
+        }
         Ok(Self {
             at,
-            job: start.job,
-            waited,
-            took: Nanos::ZERO,
-            asker: start.asker,
-            link: 0,
+            waited: Ticks(waited as u32),
+            took: Ticks(0),
+            torrent,
+            asker,
+            number: 0,
+            back: 0,
             upstream,
-            count: 0,
-            hash,
-            class: start.class,
-            attempt: start.attempt,
-            reason: start.reason,
+            start: start.class.0 | code(start.reason) << 3 | attempt << 6,
             end: None,
         })
     }
@@ -191,19 +182,20 @@ impl PackedCall {
         UpstreamId(u32::from(self.upstream))
     }
 
-    /// It ended, with nothing to say about it. Says whether that could be noted: not if it took days.
+    /// It ended, with nothing to say about it. Says whether that could be noted: not if it took minutes.
     #[inline]
     pub(crate) fn end(&mut self, end: CallEnd) -> bool {
-        let Some(took) = Nanos::new(nanos(end.took)) else {
+        let Ok(took) = u32::try_from(nanos(end.took) >> Ticks::BITS) else {
             return false;
         };
         self.end = Some(end.kind);
-        self.took = took;
+        self.took = Ticks(took);
         true
     }
 
     fn number(&self, made: u64) -> u64 {
-        made - u64::from((made as u32).wrapping_sub(self.link))
+        let number = u32::from(self.back) << 16 | u32::from(self.number);
+        made - u64::from((made as u32).wrapping_sub(number))
     }
 
     fn record(&self, made: u64) -> Record {
@@ -211,23 +203,40 @@ impl PackedCall {
         Record {
             number: self.number(made),
             at: self.at,
-            class: Some(self.class),
-            asker: self.asker,
-            about: match self.hash {
-                NO_HASH => About::Nothing,
-                hash => About::Hash(hash),
+            class: Some(Class(self.start & 7)),
+            asker: Asker(self.asker as u32),
+            about: match self.torrent {
+                NO_TORRENT => About::Nothing,
+                torrent => About::Torrent(torrent),
             },
             what: What::Started {
                 waited: self.waited.time(),
-                reason: self.reason,
-                attempt: self.attempt,
+                reason: REASONS[usize::from(self.start >> 3 & 7)],
+                attempt: (self.start >> 6) + 1,
             },
             cause: None,
             end: self.end.map(|kind| CallEnd { kind, took }),
             got: None,
-            job: Some(self.job),
+            job: None,
         }
     }
+}
+
+/// What calls wait for, each in the place of its code.
+const REASONS: [Option<Wait>; 8] = [
+    Some(Wait::Off),
+    Some(Wait::Cooldown),
+    Some(Wait::Window),
+    Some(Wait::Gap),
+    None,
+    None,
+    None,
+    None,
+];
+
+#[inline]
+fn code(reason: Option<Wait>) -> u8 {
+    reason.map_or(4, |reason| reason as u8)
 }
 
 /// Moments are counted in nanoseconds, so nothing is lost.
@@ -278,8 +287,8 @@ impl Records {
         place
     }
 
-    /// Takes in a call that begins and cannot be packed.
-    pub(crate) fn begin(&mut self, most: usize, start: &Start, at: Moment, about: About) {
+    /// Takes in a call that begins and cannot be packed. Gives its number.
+    pub(crate) fn begin(&mut self, most: usize, start: &Start, at: Moment, about: About) -> u64 {
         let what = What::Started {
             waited: start.since.until(at),
             reason: start.reason,
@@ -293,15 +302,19 @@ impl Records {
             asker: start.asker,
             what,
         };
-        self.push(most, &decision, about, None);
+        self.push(most, &decision, about, None).number
     }
 
     /// Takes a call in that has begun.
     pub(crate) fn take_call(&mut self, most: usize, call: &PackedCall) {
         self.made += 1;
         self.changed = true;
-        let link = self.made as u32;
-        let call = RingEntry::Call(PackedCall { link, ..*call });
+        let (number, back) = (self.made as u16, (self.made >> 16) as u16);
+        let call = RingEntry::Call(PackedCall {
+            number,
+            back,
+            ..*call
+        });
         let place = self.place(most);
         match self.ring.get_mut(place) {
             Some(oldest) => oldest.0 = call,
@@ -344,11 +357,14 @@ impl Records {
         newest.map(|place| &mut place.0)
     }
 
-    /// The call of this job has ended.
-    pub(crate) fn end(&mut self, job: JobId, end: CallEnd, cause: Option<Arc<str>>) {
+    /// The call with this number has ended.
+    pub(crate) fn end(&mut self, number: u64, end: CallEnd, cause: Option<Arc<str>>) {
         let made = self.made;
         // Calls end soon after they started, so this looks at few.
-        let started = self.newest_mut().find(|entry| entry.starts(job));
+        let started = self
+            .newest_mut()
+            .find(|entry| entry.number(made) <= number)
+            .filter(|entry| entry.number(made) == number);
         let Some(started) = started.filter(|started| !started.has_ended()) else {
             return;
         };
@@ -359,11 +375,12 @@ impl Records {
         self.changed = true;
     }
 
-    /// The call of this job was not made after all.
-    pub(crate) fn take_back(&mut self, job: JobId) {
+    /// The call with this number was not made after all.
+    pub(crate) fn take_back(&mut self, number: u64) {
         self.ring.rotate_left(self.first);
         self.first = 0;
-        if let Some(place) = self.ring.iter().rposition(|place| place.0.starts(job)) {
+        let is_it = |place: &RingPlace| place.0.number(self.made) == number;
+        if let Some(place) = self.ring.iter().rposition(is_it) {
             self.ring.remove(place);
             self.changed = true;
         }

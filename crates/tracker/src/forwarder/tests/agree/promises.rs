@@ -124,10 +124,11 @@ impl Promise {
 impl World {
     /// Whether a retry about this torrent is still on the agenda.
     fn retries(&self, about: &About) -> bool {
-        let About::Hash(hash) = about else {
+        let About::Torrent([first, ..]) = about else {
             return false;
         };
-        let flags = self.tracker.swarms.flags(hash);
+        // All bytes of a hash are the same here.
+        let flags = self.tracker.swarms.flags(&[*first; 20]);
         flags.has(crate::swarm::ForwardFlags::PENDING)
     }
 }
