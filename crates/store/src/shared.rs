@@ -16,11 +16,14 @@
 //! - *Time* is the store's own ([`StoreTime`]): the later of its clock and the newest time it has handed out. Nodes' clocks
 //!   play no part.
 //! - *A store that lost something* (restarted empty or with older data, failed over, flushed) has another [`Epoch`]. Then
-//!   nothing that has a window is granted until every member that any node knows has handed in its starts, or ten seconds
-//!   are over; after that, a window is taken for full until it has passed once or the missing members are back.
-//! - *Who comes* is granted nothing that has a window until all who are there have heard of it, two seconds later: so after a
-//!   loss somebody can name it. Nodes write down who is a member before they rely on it. Not covered: a node that is new to
-//!   a store which was just emptied, before any other node has noticed, knows nobody to wait for, for one beat.
+//!   nothing that has a window is granted for five seconds ([`SETTLE`]), in which everybody who is there notices, and until
+//!   every member that any node knows has handed in its starts, or ten seconds are over; after that, a window is taken for full
+//!   until it has passed once or the missing members are back.
+//! - *Who comes* is granted nothing that has a window until all who are there have read that it came, two beats later: so after
+//!   a loss somebody can name it. Nodes write down who is a member before they rely on it.
+//! - What nobody can know: if a store loses everything, a node that was granted something must reach it within those five
+//!   seconds, or be known to one that does. Otherwise (all who ever knew anything are away, and only somebody new is there)
+//!   the loss looks like a first start.
 //! - Every call ends within the node's time-out with an answer or [`Lost`]. After `Lost`, nothing is known about whether it
 //!   was carried out.
 
@@ -64,6 +67,10 @@ pub const SHARE_LASTS: Duration = Duration::from_secs(23 * 60 * 60);
 
 /// How long a new epoch waits for members to hand in what they know.
 pub const HAND_IN: Duration = Duration::from_secs(10);
+
+/// So long nothing that has a window is granted in a new epoch, whoever began it: two and a half beats, in which every node
+/// that is there has noticed and said so. Whoever begins one may know nobody, and a first start looks just the same.
+pub const SETTLE: Duration = Duration::from_secs(5);
 
 /// The longest answer that nodes share, as it is packed.
 pub const LONGEST_ANSWER: usize = 1 << 20;

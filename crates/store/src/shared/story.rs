@@ -70,12 +70,16 @@ parts!(
     shares_that_end_count_as_spent,
     who_leaves_takes_its_share_along,
     who_comes_is_known_to_all_before_it_calls,
+    who_comes_was_read_of_and_not_only_told,
     a_new_store_waits_for_everybody,
     an_empty_store_takes_windows_for_full_without_the_missing,
     a_missing_member_is_allowed_its_share,
     older_data_is_mended,
     what_is_handed_in_is_merged,
     a_flushed_store_has_another_epoch,
+    somebody_new_at_an_emptied_store_waits_for_those_who_are_there,
+    who_was_waited_for_is_so_in_the_next_epoch,
+    starts_of_older_data_are_as_old_as_their_node_says,
     a_question_is_asked_once,
     a_claim_ends_by_itself,
     streams_are_read_from_a_place,
@@ -179,6 +183,8 @@ async fn join(stage: &dyn Stage, nodes: &[u64]) {
     }
 }
 
+/// One more is there, and the others, who wish for the same, have read so. The first one in a new epoch waits until that has
+/// settled.
 async fn join_with(stage: &dyn Stage, node: u64, shares: &[ShareWish]) -> Pulse {
     let store = stage.node(0);
     let pulse = store.beat(beat(node, shares)).await.unwrap();
@@ -188,6 +194,13 @@ async fn join_with(stage: &dyn Stage, node: u64, shares: &[ShareWish]) -> Pulse 
         ..HandIn::default()
     };
     store.hand_in(hand_in).await.unwrap();
+    if pulse.missing.contains(&NodeId(node)) {
+        stage.advance(SETTLE);
+    }
+    let here = |member: &&Member| member.state == NodeState::Here && member.node.0 != node;
+    for other in pulse.members.iter().filter(here) {
+        store.beat(beat(other.node.0, shares)).await.unwrap();
+    }
     store.beat(beat(node, shares)).await.unwrap()
 }
 

@@ -86,6 +86,7 @@ async fn join(store: &MemoryStore) {
         ..HandIn::default()
     };
     store.hand_in(hand_in).await.unwrap();
+    store.advance(SETTLE);
 }
 
 async fn shares(store: &MemoryStore) -> usize {

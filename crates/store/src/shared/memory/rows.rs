@@ -15,7 +15,7 @@ use crate::shared::{
     Answer, Ask, AskId, Beat, Claim, Counted, Entry, Epoch, Grant, HAND_IN, HERE, HandIn,
     HandedStart, Lease, Leave, LogAnswer, LogKey, Lost, MOST_COUNTED, MOST_ENTRIES, MOST_LIMITS,
     MOST_MEMBERS, MOST_STARTS, Member, NodeId, NodeState, OFF_WAIT, Place, Pulse, Question,
-    Refusal, SILENT, Share, ShareWish, SharedRow, StoreTime, Stream, StreamEnd, Table,
+    Refusal, SETTLE, SILENT, Share, ShareWish, SharedRow, StoreTime, Stream, StreamEnd, Table,
     TableChanges, Told, ToldLimit, ToldOff, UNCERTAIN_WAIT, USE_WITHIN, UpstreamKey, Version,
     nominal_share, shortened,
 };
@@ -57,6 +57,13 @@ struct EpochRow {
     handed: BTreeMap<NodeId, u64>,
 }
 
+impl EpochRow {
+    /// Whether all who are there have noticed.
+    fn is_settled(&self, now: u64) -> bool {
+        now >= self.began + millis(SETTLE)
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 struct MemberRow {
     name: String,
@@ -64,8 +71,10 @@ struct MemberRow {
     addresses: Vec<std::net::IpAddr>,
     lag: Duration,
     seen: u64,
+    /// The time of the newest pulse that it had read when it was last seen.
+    heard: u64,
     joined: u64,
-    /// Whether all who are there have heard of it.
+    /// Whether all who are there have read that it came.
     met: bool,
 }
 

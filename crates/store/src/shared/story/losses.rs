@@ -38,10 +38,20 @@ pub(in crate::shared) async fn a_new_store_waits_for_everybody(stage: &dyn Stage
     assert_eq!(refusal.1, Refusal::HandingIn);
     let last = store.hand_in(hand_in(3, &[1, 2])).await.unwrap();
     assert_eq!(last.missing, []);
+    // All that are known have said what they know. Somebody may be there whom nobody knows.
+    stage.advance(secs(4));
+    let refusal = refused(&*store, ask(stage, id(1, 1), &limit)).await;
+    assert_eq!(refusal, (secs(1), Refusal::HandingIn));
+    let pulse = store.beat(beat(1, &[wish(MINUTE, 100)])).await.unwrap();
+    assert_eq!(pulse.shares, []);
+    stage.advance(secs(1));
     assert!(granted(&*store, ask(stage, id(1, 1), &limit)).await);
     // One who comes later is not waited for.
     let pulse = store.beat(beat(4, &[])).await.unwrap();
     assert_eq!(pulse.missing, []);
+    for node in [1, 2] {
+        store.beat(beat(node, &[])).await.unwrap();
+    }
     assert!(granted(&*store, ask(stage, id(4, 1), &limit)).await);
 }
 
@@ -166,12 +176,13 @@ pub(in crate::shared) async fn older_data_is_mended(stage: &dyn Stage) {
         store.hand_in(hand_in).await.unwrap();
     }
     let row = store.rows(vec![UP]).await.unwrap().remove(0);
-    // id(1, 0) was in the old data, two days ago.
+    // id(1, 0) was in the old data, two days ago; its node knows better.
     let starts: Vec<_> = row.starts.iter().map(|(id, ..)| *id).collect();
-    assert_eq!(starts, [id(1, 99), id(2, 10), id(2, 99)]);
+    assert_eq!(starts, [id(1, 0), id(1, 99), id(2, 10), id(2, 99)]);
     let shares = [(NodeId(1), QUERY, DAY, 5), (NodeId(2), QUERY, DAY, 5)];
     assert_eq!(row.shares, shares);
-    assert_eq!(count_granted(stage, 1, 200, 20, &limit).await, 7);
+    stage.advance(SETTLE);
+    assert_eq!(count_granted(stage, 1, 200, 20, &limit).await, 6);
 }
 
 pub(in crate::shared) async fn what_is_handed_in_is_merged(stage: &dyn Stage) {
@@ -232,4 +243,116 @@ pub(in crate::shared) async fn a_flushed_store_has_another_epoch(stage: &dyn Sta
     again.new_epoch = Epoch(79);
     let pulse = stage.node(1).beat(again).await.unwrap();
     assert_eq!((pulse.epoch, pulse.missing), (Epoch(79), nodes(&[1])));
+}
+
+pub(in crate::shared) async fn somebody_new_at_an_emptied_store_waits_for_those_who_are_there(
+    stage: &dyn Stage,
+) {
+    let wishes = [wish(HOUR, 10)];
+    join_with(stage, 1, &wishes).await;
+    let limit = [(HOUR, 10)];
+    assert_eq!(count_granted(stage, 1, 0, 9, &limit).await, 9);
+    stage.flush().await;
+    let store = stage.node(0);
+    let pulse = join_in(stage, 2, &wishes).await;
+    assert_eq!((pulse.missing.len(), pulse.shares.len()), (0, 0));
+    for number in 0..4 {
+        let refusal = refused(&*store, ask(stage, id(2, number), &limit)).await;
+        assert_eq!(refusal, (secs(1), Refusal::HandingIn));
+        stage.advance(secs(1));
+    }
+    // The first one has noticed.
+    let pulse = store.beat(beat(1, &wishes)).await.unwrap();
+    assert_eq!(pulse.missing, nodes(&[1]));
+    let mine = HandIn {
+        node: NodeId(1),
+        epoch: pulse.epoch,
+        starts: (0..9)
+            .map(|number| handed(id(1, number), secs(9)))
+            .collect(),
+        shares: vec![share(HOUR, 1)],
+        ..HandIn::default()
+    };
+    store.hand_in(mine).await.unwrap();
+    stage.advance(secs(1));
+    store.beat(beat(1, &wishes)).await.unwrap();
+    let pulse = store.beat(beat(2, &wishes)).await.unwrap();
+    assert_eq!(pulse.shares, []);
+    let refusal = refused(&*store, ask(stage, id(2, 9), &limit)).await;
+    assert_eq!(refusal.1, full(HOUR, 9, 9));
+}
+
+/// A node that comes without anybody else saying anything.
+async fn join_in(stage: &dyn Stage, node: u64, shares: &[ShareWish]) -> Pulse {
+    let store = stage.node(0);
+    let mut first = beat(node, shares);
+    first.new_epoch = Epoch(81);
+    let pulse = store.beat(first).await.unwrap();
+    let hand_in = HandIn {
+        node: NodeId(node),
+        epoch: pulse.epoch,
+        ..HandIn::default()
+    };
+    store.hand_in(hand_in).await.unwrap();
+    store.beat(beat(node, shares)).await.unwrap()
+}
+
+pub(in crate::shared) async fn who_was_waited_for_is_so_in_the_next_epoch(stage: &dyn Stage) {
+    let store = stage.node(0);
+    let pulse = store.beat(beat(1, &[])).await.unwrap();
+    let mine = HandIn {
+        node: NodeId(1),
+        epoch: pulse.epoch,
+        known: nodes(&[7]),
+        ..HandIn::default()
+    };
+    let pulse = store.hand_in(mine).await.unwrap();
+    assert_eq!(pulse.missing, nodes(&[7]));
+    // The one that named it is gone for good, and the store is restarted with all it has.
+    let leave = Leave {
+        node: NodeId(1),
+        ..Leave::default()
+    };
+    store.leave(leave).await.unwrap();
+    stage.save().await;
+    stage.restore().await;
+    let mut second = beat(2, &[]);
+    second.new_epoch = Epoch(82);
+    let pulse = stage.node(0).beat(second).await.unwrap();
+    assert_eq!((pulse.epoch, pulse.missing), (Epoch(82), nodes(&[2, 7])));
+}
+
+pub(in crate::shared) async fn starts_of_older_data_are_as_old_as_their_node_says(
+    stage: &dyn Stage,
+) {
+    join(stage, &[1]).await;
+    let limit = [(MINUTE, 3)];
+    assert_eq!(count_granted(stage, 1, 0, 3, &limit).await, 3);
+    stage.save().await;
+    // Restarted at once on a machine whose clock is five minutes ahead.
+    stage.advance(secs(300));
+    stage.restore().await;
+    let store = stage.node(0);
+    let mut again = beat(1, &[]);
+    again.new_epoch = Epoch(83);
+    let pulse = store.beat(again).await.unwrap();
+    let mine = HandIn {
+        node: NodeId(1),
+        epoch: pulse.epoch,
+        starts: (0..3)
+            .map(|number| handed(id(1, number), secs(2)))
+            .collect(),
+        ..HandIn::default()
+    };
+    store.hand_in(mine).await.unwrap();
+    stage.advance(SETTLE);
+    let refusal = refused(&*store, ask(stage, id(1, 9), &limit)).await;
+    assert_eq!(refusal, (secs(55), full(MINUTE, 3, 3)));
+    // What is told late, or once more, makes none of them younger.
+    store
+        .tell(UP, vec![started(id(1, 0), secs(1))])
+        .await
+        .unwrap();
+    let refusal = refused(&*store, ask(stage, id(1, 9), &limit)).await;
+    assert_eq!(refusal.0, secs(55));
 }

@@ -42,8 +42,9 @@ pub(in crate::shared) async fn shares_are_given_while_they_fit(stage: &dyn Stage
     let pulse = join_with(stage, 4, &wishes).await;
     assert_eq!(pulse.shares, [share(MINUTE, 2)]);
     // A higher limit, a higher share.
-    let pulse = join_with(stage, 4, &[wish(MINUTE, 100)]).await;
-    assert_eq!(pulse.shares, [share(MINUTE, 5)]);
+    let store = stage.node(0);
+    let higher = store.beat(beat(4, &[wish(MINUTE, 100)])).await.unwrap();
+    assert_eq!(higher.shares, [share(MINUTE, 5)]);
     stage.advance(secs(11));
     let pulse = stage.node(0).beat(beat(1, &wishes)).await.unwrap();
     let silent: Vec<_> = pulse.members.iter().map(|member| member.state).collect();
@@ -57,10 +58,11 @@ pub(in crate::shared) async fn shares_that_end_count_as_spent(stage: &dyn Stage)
     join_with(stage, 1, &wishes).await;
     join_with(stage, 2, &wishes).await;
     // Lowered, given up: what is gone may have been spent.
-    let pulse = join_with(stage, 1, &[wish(DAY, 40)]).await;
-    assert_eq!(pulse.shares, [share(DAY, 2)]);
-    let pulse = join_with(stage, 1, &[]).await;
-    assert_eq!(pulse.shares, []);
+    let store = stage.node(0);
+    let lower = store.beat(beat(1, &[wish(DAY, 40)])).await.unwrap();
+    assert_eq!(lower.shares, [share(DAY, 2)]);
+    let none = store.beat(beat(1, &[])).await.unwrap();
+    assert_eq!(none.shares, []);
     let counted = |row: &SharedRow| row.counted.iter().map(|lump| lump.starts).sum::<u32>();
     let row = stage.node(0).rows(vec![UP]).await.unwrap().remove(0);
     assert_eq!(counted(&row), 5);
@@ -108,25 +110,47 @@ pub(in crate::shared) async fn who_comes_is_known_to_all_before_it_calls(stage: 
     join_with(stage, 2, &wishes).await;
     stage.advance(secs(1));
     let (store, limit) = (stage.node(0), [(HOUR, 100)]);
-    let pulse = join_with(stage, 3, &wishes).await;
-    assert_eq!(pulse.shares, []);
+    // The third one comes.
+    let pulse = store.beat(beat(3, &wishes)).await.unwrap();
+    assert_eq!((pulse.shares.len(), pulse.missing.len()), (0, 0));
     let refusal = refused(&*store, ask(stage, id(3, 1), &limit)).await;
     assert_eq!(refusal, (secs(1), Refusal::HandingIn));
-    // Those that are there already go on, and one hears of it; the other one falls silent.
+    // Those that are there already go on.
     assert!(granted(&*store, ask(stage, id(1, 1), &limit)).await);
     stage.advance(secs(1));
-    store.beat(beat(1, &wishes)).await.unwrap();
+    // A beat of the first one is not enough: whether its answer arrived shows with the next one alone. The second one falls
+    // silent.
+    let own = stage.node(1);
+    own.beat(beat(1, &wishes)).await.unwrap();
+    stage.advance(secs(7));
+    own.beat(beat(1, &wishes)).await.unwrap();
     let refusal = refused(&*store, ask(stage, id(3, 2), &limit)).await;
     assert_eq!(refusal.1, Refusal::HandingIn);
-    stage.advance(secs(8));
-    store.beat(beat(1, &wishes)).await.unwrap();
+    stage.advance(secs(1));
     let refusal = refused(&*store, ask(stage, id(3, 3), &limit)).await;
     assert_eq!(refusal.1, Refusal::HandingIn);
-    stage.advance(Duration::from_millis(1));
-    assert!(granted(&*store, ask(stage, id(3, 4), &limit)).await);
+    stage.advance(secs(1));
     let pulse = store.beat(beat(3, &wishes)).await.unwrap();
     assert_eq!(pulse.shares, [share(HOUR, 5)]);
+    assert!(granted(&*store, ask(stage, id(3, 4), &limit)).await);
     // Once is enough.
     stage.advance(secs(1));
     assert!(granted(&*store, ask(stage, id(3, 5), &limit)).await);
+}
+
+pub(in crate::shared) async fn who_comes_was_read_of_and_not_only_told(stage: &dyn Stage) {
+    join(stage, &[1]).await;
+    stage.advance(secs(1));
+    let (first, other) = (stage.node(1), stage.node(2));
+    first.beat(beat(1, &[])).await.unwrap();
+    stage.advance(secs(1));
+    other.beat(beat(2, &[])).await.unwrap();
+    stage.advance(secs(1));
+    let limit = [(HOUR, 100)];
+    // Its answer may have been lost.
+    first.beat(beat(1, &[])).await.unwrap();
+    let refusal = refused(&*other, ask(stage, id(2, 1), &limit)).await;
+    assert_eq!(refusal.1, Refusal::HandingIn);
+    first.beat(beat(1, &[])).await.unwrap();
+    assert!(granted(&*other, ask(stage, id(2, 2), &limit)).await);
 }

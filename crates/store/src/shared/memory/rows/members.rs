@@ -78,11 +78,15 @@ impl Rows {
         }
         let begins = self.epoch(run).is_none();
         if begins {
+            // Whoever was waited for before is so still, member or not.
+            let before = self.epoch.take();
+            let mut known = before.map_or_else(BTreeSet::new, |epoch| epoch.known);
+            known.extend(self.members.keys());
             self.epoch = Some(EpochRow {
                 id: beat.new_epoch,
                 run,
                 began: now,
-                known: self.members.keys().copied().collect(),
+                known,
                 handed: BTreeMap::new(),
             });
         }
@@ -114,6 +118,7 @@ impl Rows {
                 addresses: beat.addresses,
                 lag: beat.lag,
                 seen: now,
+                heard,
                 joined,
                 met,
             },
@@ -130,14 +135,14 @@ impl Rows {
         Ok(self.pulse(now, node))
     }
 
-    /// Whether all who are there have heard of a member. Before that it is granted nothing and has no share: if the store
+    /// Whether all who are there have read that a member came. Before that it is granted nothing and has no share: if the store
     /// lost it now, nobody could name it.
     pub(super) fn met(&self, now: u64, node: NodeId) -> bool {
         let Some(member) = self.members.get(&node) else {
             return true;
         };
         let knows = |(other, row): (&NodeId, &MemberRow)| {
-            *other == node || row.seen >= member.joined || now > row.seen + millis(HERE)
+            *other == node || row.heard >= member.joined || now > row.seen + millis(HERE)
         };
         member.met || self.members.iter().all(knows)
     }
@@ -146,7 +151,8 @@ impl Rows {
         let Some(epoch) = &self.epoch else {
             return true;
         };
-        now < epoch.began + millis(HAND_IN) && !self.missing(now).is_empty()
+        !epoch.is_settled(now)
+            || now < epoch.began + millis(HAND_IN) && !self.missing(now).is_empty()
     }
 
     /// Members that were silent for too long are none any more; what they might have spent counts as spent now.
@@ -293,6 +299,6 @@ impl Rows {
         let row = self.upstreams.entry(start.upstream).or_default();
         // It counts in a window; in which one, the store may not have seen yet.
         row.see(start.ledger, DAY);
-        row.started(now, start.id, start.ledger, start.age, start.spaced);
+        row.handed(now, start);
     }
 }

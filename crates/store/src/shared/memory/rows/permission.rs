@@ -50,7 +50,8 @@ impl Rows {
         let Some(epoch) = &self.epoch else {
             return false;
         };
-        self.missing(now).is_empty() || now >= epoch.began + counts(window)
+        epoch.is_settled(now)
+            && (self.missing(now).is_empty() || now >= epoch.began + counts(window))
     }
 
     pub(in super::super) fn ask(&mut self, now: u64, run: u64, ask: &Ask) -> Answer {
@@ -117,7 +118,11 @@ impl Rows {
             let handing_in = self.epoch(run).is_none() || self.handing_in(now) || unmet;
             if handing_in && longest.is_none() {
                 let began = self.epoch(run).map_or(now, |epoch| epoch.began);
-                let left = (began + millis(HAND_IN)).saturating_sub(now);
+                let until = match self.missing(now).is_empty() {
+                    true => SETTLE,
+                    false => HAND_IN,
+                };
+                let left = (began + millis(until)).saturating_sub(now);
                 let wait = if unmet { 1000 } else { left.clamp(1, 1000) };
                 return Some((wait, Refusal::HandingIn));
             } else if handing_in {

@@ -39,6 +39,17 @@ impl UpstreamRow {
         }
     }
 
+    /// The same for a start that its node hands in: it knows how long ago that was, while the times of older data mean
+    /// little where another clock goes on from them.
+    pub(super) fn handed(&mut self, now: u64, start: &HandedStart) {
+        self.started(now, start.id, start.ledger, start.age, start.spaced);
+        let at = now.saturating_sub(millis(start.age));
+        let row = self.ledgers.entry(start.ledger).or_default();
+        if let Some(known) = row.starts.get_mut(&start.id) {
+            *known = (*known).max(at);
+        }
+    }
+
     pub(super) fn unused(&mut self, id: AskId) {
         for row in self.ledgers.values_mut() {
             row.starts.remove(&id);

@@ -43,7 +43,7 @@ end
 local unmet = #sorted > 0 and not met(node)
 local hands = #sorted > 0 and (not valid or handing_in() or unmet)
 if hands and not why then
-  local left = (valid and began or now) + HAND_IN - now
+  local left = (valid and began or now) + (#missing() > 0 and HAND_IN or SETTLE) - now
   consider(unmet and 1000 or math.max(1, math.min(left, 1000)), { 'handing in' })
 elseif not hands then
   for _, window in ipairs(sorted) do

@@ -19,16 +19,18 @@ if refused then return refused end
 
 local begins = not valid
 if begins then
+  -- Who is waited for comes before the epoch itself: whatever ends a script half way must not leave one that waits for nobody.
+  -- Whoever was waited for before is so still, member or not.
+  call('DEL', P .. 'handed')
+  for _, member in ipairs(call('HKEYS', P .. 'members')) do call('HSET', P .. 'known', member, 1) end
+  call('HSET', P .. 'known', node, 1)
   epoch, began = fresh, now
   call('HSET', P .. 'meta', 'epoch', epoch, 'run', ARGV[1], 'began', began)
-  call('DEL', P .. 'known', P .. 'handed')
-  for _, member in ipairs(call('HKEYS', P .. 'members')) do call('HSET', P .. 'known', member, 1) end
-  known = nil
-end
+  look_again()
 -- Whoever comes while others are waited for may know something as well.
-if (begins or handing_in()) and call('HEXISTS', P .. 'handed', node) == 0 then
+elseif handing_in() and call('HEXISTS', P .. 'handed', node) == 0 then
   call('HSET', P .. 'known', node, 1)
-  known = nil
+  look_again()
 end
 local handed = call('HGETALL', P .. 'handed')
 for i = 1, #handed, 2 do
@@ -40,16 +42,21 @@ if now >= began + SILENT + 2 * DAY then
   for _, other in ipairs(awaited()) do
     if call('HEXISTS', P .. 'members', other) == 0 then call('HDEL', P .. 'known', other) end
   end
-  known = nil
+  look_again()
 end
 -- Members that were silent for too long are none any more; what they might have spent counts as spent now.
-local members = call('HKEYS', P .. 'members')
+local members, flat = {}, call('HGETALL', P .. 'members')
+for i = 1, #flat, 2 do
+  members[#members + 1] = flat[i]
+  seen_at[flat[i]] = tonumber(flat[i + 1])
+end
 table.sort(members)
 for _, other in ipairs(members) do
   if now >= last_seen(other) + SILENT then
     for _, share in ipairs(shares_of(other)) do set_share(other, share[1], share[2], share[3], 0) end
     if other ~= node then
       call('HDEL', P .. 'members', other)
+      seen_at[other], gone = 0, nil
       call('DEL', P .. 'member:' .. other, P .. 'shares:' .. other)
     end
   end
@@ -58,7 +65,8 @@ if call('HEXISTS', P .. 'members', node) == 0 then
   call('HSET', P .. 'member:' .. node, 'joined', now, 'met', 0)
 end
 call('HSET', P .. 'members', node, now)
-call('HSET', P .. 'member:' .. node, 'name', name, 'version', version, 'addresses', addresses, 'lag', lag, 'needs', KNOWN)
+seen_at[node], gone = now, nil
+call('HSET', P .. 'member:' .. node, 'heard', heard, 'name', name, 'version', version, 'addresses', addresses, 'lag', lag, 'needs', KNOWN)
 for _, key in ipairs({ 'meta', 'members', 'known', 'handed', 'member:' .. node, 'shares:' .. node }) do
   call('PEXPIRE', P .. key, LONG)
 end

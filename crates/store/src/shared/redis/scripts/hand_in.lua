@@ -29,5 +29,5 @@ for _, other in ipairs(named) do
 end
 call('HDEL', P .. 'known', node)
 call('PEXPIRE', P .. 'known', LONG)
-known = nil
+look_again()
 return pulse(node)

@@ -3,7 +3,7 @@
 -- itself takes. `memory/rows.rs` says the same in Rust.
 local P = '{weir}:'
 local KNOWN = 1
-local USE, SILENT, HAND_IN, HERE = 2000, 86400000, 10000, 10000
+local USE, SILENT, SETTLE, HAND_IN, HERE = 2000, 86400000, 5000, 10000, 10000
 local DAY, LOOSE = 86400000, 60000
 local OFF_WAIT, UNCERTAIN_WAIT = 60000, 30000
 local MOST_MEMBERS, MOST_LIMITS, MOST_COUNTED, MOST_STARTS = 1000, 16, 16, 2000

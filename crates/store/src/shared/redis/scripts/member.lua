@@ -25,8 +25,9 @@ end
 -- Gives a member this share; what it had more before counts as started now.
 local function set_share(node, up, ledger, window, starts)
   local had = tonumber(call('HGET', shares_in(up, ledger, window), node) or '0')
-  note_share(node, up, ledger, window, starts)
+  -- Counted first: whatever ends a script half way must not leave a share that is neither kept nor counted.
   if had > starts then count(up, ledger, window, had - starts) end
+  note_share(node, up, ledger, window, starts)
 end
 
 local function pulse(node)

@@ -43,19 +43,24 @@ end
 local function keep(up, ledger) return math.max(longest(up, ledger), LOOSE) + USE end
 local function lasts(key, up, ledger) call('PEXPIRE', key, math.max(longest(up, ledger), DAY) + LOOSE) end
 
--- Starts of which only the number is known: when, in which window, how many.
+-- Starts of which only the number is known: when, in which window, how many. Read once for all windows.
+local lumps_of = {}
 local function lumps(up, ledger)
-  local found = {}
-  for _, text in ipairs(call('LRANGE', counted_of(up, ledger), 0, -1)) do
-    local at, window, count = string.match(text, '^(%d+):(%d+):(%d+)$')
-    if at then found[#found + 1] = { at = tonumber(at), window = tonumber(window), count = tonumber(count) } end
+  local key = counted_of(up, ledger)
+  if not lumps_of[key] then
+    local found = {}
+    for _, text in ipairs(call('LRANGE', key, 0, -1)) do
+      local at, window, count = string.match(text, '^(%d+):(%d+):(%d+)$')
+      if at then found[#found + 1] = { at = tonumber(at), window = tonumber(window), count = tonumber(count) } end
+    end
+    lumps_of[key] = found
   end
-  return found
+  return lumps_of[key]
 end
 local function count(up, ledger, window, more)
   see(up, ledger, window * 1000)
-  local kept, of_window = {}, 0
-  local found = lumps(up, ledger)
+  local key, kept, of_window = counted_of(up, ledger), {}, 0
+  local found, before = lumps(up, ledger), call('LLEN', counted_of(up, ledger))
   found[#found + 1] = { at = now, window = window, count = more }
   for _, lump in ipairs(found) do
     if now < lump.at + counts(lump.window) then
@@ -78,11 +83,12 @@ local function count(up, ledger, window, more)
       end
     end
   end
-  local key = counted_of(up, ledger)
-  call('DEL', key)
+  lumps_of[key] = kept
+  -- The new ones first: whatever ends a script half way must not leave less than was counted.
   for _, lump in ipairs(kept) do
     call('RPUSH', key, string.format('%.0f:%.0f:%.0f', lump.at, lump.window, lump.count))
   end
+  call('LTRIM', key, before, -1)
   lasts(key, up, ledger)
 end
 
@@ -127,49 +133,63 @@ local function next_fit(up, ledger, window, sum, left)
   return at + counts(window) - now
 end
 
-local known
--- Who was a member before this epoch and has not handed in yet.
+local known, is_known, gone
+-- Who was a member before this epoch and has not handed in yet. Read once; there may be a thousand of them.
 local function awaited()
-  if not known then known = epoch and call('HKEYS', P .. 'known') or {} table.sort(known) end
+  if not known then
+    known, is_known = epoch and call('HKEYS', P .. 'known') or {}, {}
+    table.sort(known)
+    for _, node in ipairs(known) do is_known[node] = true end
+  end
   return known
 end
 local function is_awaited(node)
-  for _, other in ipairs(awaited()) do if other == node then return true end end
-  return false
+  awaited()
+  return is_known[node] == true
+end
+local seen_at = {}
+local function seen_of(node)
+  if not seen_at[node] then seen_at[node] = tonumber(call('HGET', P .. 'members', node) or '0') end
+  return seen_at[node]
 end
 -- When a member was last known to be there, which may be later than its row says where that is older data.
 local function last_seen(node)
-  local seen = tonumber(call('HGET', P .. 'members', node) or '0')
-  if is_awaited(node) then return math.max(seen, began) end
-  return seen
+  if is_awaited(node) then return math.max(seen_of(node), began) end
+  return seen_of(node)
 end
 local function missing()
-  local nodes = {}
-  for _, node in ipairs(awaited()) do
-    if now < last_seen(node) + SILENT then nodes[#nodes + 1] = node end
+  if not gone then
+    gone = {}
+    for _, node in ipairs(awaited()) do
+      if now < last_seen(node) + SILENT then gone[#gone + 1] = node end
+    end
   end
-  return nodes
+  return gone
 end
+-- Who is awaited has changed.
+local function look_again() known, gone = nil, nil end
+-- Whether all who are there have noticed that an epoch began.
+local function settled() return epoch and now >= began + SETTLE end
 local function handing_in()
-  if not epoch then return true end
-  return now < began + HAND_IN and #missing() > 0
+  return not settled() or (now < began + HAND_IN and #missing() > 0)
 end
--- Whether all who are there have heard of a member. Before that it is granted nothing and has no share: if the store lost it
--- now, nobody could name it.
+-- Whether all who are there have read that a member came. Before that it is granted nothing and has no share: if the store lost
+-- it now, nobody could name it.
 local function met(node)
   local about = call('HMGET', P .. 'member:' .. node, 'joined', 'met')
   if about[2] == '1' or call('HEXISTS', P .. 'members', node) == 0 then return true end
   local joined, flat = tonumber(about[1] or '0'), call('HGETALL', P .. 'members')
   for i = 1, #flat, 2 do
-    local seen = tonumber(flat[i + 1])
-    if flat[i] ~= node and seen < joined and now <= seen + HERE then return false end
+    if flat[i] ~= node and now <= tonumber(flat[i + 1]) + HERE then
+      local heard = tonumber(call('HGET', P .. 'member:' .. flat[i], 'heard') or '0')
+      if heard < joined then return false end
+    end
   end
   return true
 end
 -- Whether the starts that the store knows are all that count in a window of this length.
 local function certain(window)
-  if not epoch then return false end
-  return now >= began + counts(window) or #missing() == 0
+  return settled() and (now >= began + counts(window) or #missing() == 0)
 end
 
 local function nominal(limit) return math.max(1, math.floor(limit / 20)) end
@@ -231,9 +251,11 @@ local function off(up, node, by, reason, at)
   set(up, 'off_reason', reason)
   set(up, 'off_at', at)
 end
--- A start that is handed in, as the arguments have it.
+-- A start that is handed in, as the arguments have it. Its node knows how long ago that was, while the times of older data mean
+-- little where another clock goes on from them.
 local function take_start()
   local up, id, ledger, age, spaced = take(), take(), take(), number(), take()
   see(up, ledger, DAY)
   started(up, id, ledger, age, spaced == '1')
+  call('ZADD', starts_of(up, ledger), 'XX', 'GT', math.max(now - age, 0), id)
 end
