@@ -11,7 +11,7 @@ use std::time::Duration;
 use weir_dispatch::{Budget, FullWindow, Moment, Quota, UpstreamId, Wait, Window, WindowUse};
 use weir_store::shared::{
     Ask, AskId, HandedStart, Question, SHARE_LASTS, Share, ShareWish, StoreTime, ToldLimit,
-    USE_WITHIN, UpstreamKey,
+    USE_WITHIN, UpstreamKey, nominal_share,
 };
 use weir_store::state;
 
@@ -56,8 +56,18 @@ struct OwnStart {
     ledger: state::Ledger,
     at: Moment,
     spaced: bool,
-    /// Made without a grant, while this node was alone, or in an earlier run, of which that is not known.
-    alone: bool,
+    right: Right,
+}
+
+/// With what right a start was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Right {
+    /// The store granted it, or was told of it at once.
+    Granted,
+    /// This node was alone, and it was in its share.
+    Alone,
+    /// One of both, in an earlier run.
+    Earlier,
 }
 
 /// What a job wants of a shared upstream.
@@ -163,13 +173,16 @@ impl Ledger {
         for one in windows {
             let share = self.shares.get(&(book.key, side, stored(one.window)));
             let share = share.copied().filter(|_| lasts).unwrap_or(0);
+            // Whatever a store says, no share is larger than this.
+            let share = share.min(nominal_share(one.limit));
             // As long as the store counts a start: this one may reach its upstream sooner than the one before did.
             let counts = one.window.length() + USE_WITHIN;
             let begins = now - counts;
             let spent = book
                 .starts
                 .iter()
-                .filter(|start| start.alone && start.ledger == side && start.at > begins);
+                .filter(|start| start.right != Right::Granted && start.ledger == side)
+                .filter(|start| start.at > begins);
             let spent: Vec<Moment> = spent.map(|start| start.at).collect();
             if spent.len() < share as usize {
                 continue;
@@ -214,7 +227,10 @@ impl Ledger {
             ledger: ledger(made.budget),
             at: made.at,
             spaced: made.budget == Budget::Query,
-            alone: made.alone,
+            right: match made.alone {
+                true => Right::Alone,
+                false => Right::Granted,
+            },
         });
         let oldest = made.at - made.longest - USE_WITHIN;
         while book.starts.len() > 1
@@ -224,7 +240,7 @@ impl Ledger {
         }
     }
 
-    /// A start of an earlier run. Whether it was granted is not known: it counts as made alone, which is the safe side.
+    /// A start of an earlier run. Whether it was granted is not known: it counts against the share, which is the safe side.
     pub(crate) fn restore(&mut self, id: AskId, upstream: UpstreamId, budget: Budget, at: Moment) {
         if let Some(book) = self.books.get_mut(&upstream) {
             book.starts.push_back(OwnStart {
@@ -232,29 +248,59 @@ impl Ledger {
                 ledger: ledger(budget),
                 at,
                 spaced: false,
-                alone: true,
+                right: Right::Earlier,
             });
             book.starts.make_contiguous().sort_by_key(|start| start.at);
         }
     }
 
-    /// The starts that a store which has lost something must hear of; `only_alone` those that it never granted.
-    pub(crate) fn handed(
-        &self,
-        now: Moment,
-        only_alone: bool,
-    ) -> impl Iterator<Item = HandedStart> + '_ {
-        self.books.values().flat_map(move |book| {
-            let starts = book.starts.iter();
-            let starts = starts.filter(move |start| start.alone || !only_alone);
-            starts.map(move |start| HandedStart {
-                upstream: book.key,
-                id: start.id,
-                ledger: start.ledger,
-                age: start.at.until(now),
-                spaced: start.spaced,
-            })
+    /// The starts that a store which has lost something must hear of.
+    pub(crate) fn handed(&self, now: Moment) -> impl Iterator<Item = HandedStart> + '_ {
+        let books = self.books.values();
+        books.flat_map(move |book| {
+            book.starts
+                .iter()
+                .map(move |start| start.handed(book.key, now))
         })
+    }
+
+    /// The starts that the store must hear of when this node leaves and its share is anybody's: those in its share. Of an
+    /// earlier run's, which the store mostly knows by other names, only the newest, as many as the share is: more of them were
+    /// not made alone.
+    pub(crate) fn left(&self, now: Moment) -> Vec<HandedStart> {
+        let mut left = Vec::new();
+        for book in self.books.values() {
+            for ledger in [state::Ledger::Query, state::Ledger::Grab] {
+                let shares = self.shares.iter();
+                let shares = shares.filter(|((key, of, _), _)| (*key, *of) == (book.key, ledger));
+                let mut earlier = shares.map(|(_, share)| *share).max().unwrap_or(0);
+                let starts = book.starts.iter().rev();
+                let in_share = starts.filter(|start| match start.right {
+                    _ if start.ledger != ledger => false,
+                    Right::Granted => false,
+                    Right::Alone => true,
+                    Right::Earlier => {
+                        let counts = earlier > 0;
+                        earlier = earlier.saturating_sub(1);
+                        counts
+                    }
+                });
+                left.extend(in_share.map(|start| start.handed(book.key, now)));
+            }
+        }
+        left
+    }
+}
+
+impl OwnStart {
+    fn handed(&self, upstream: UpstreamKey, now: Moment) -> HandedStart {
+        HandedStart {
+            upstream,
+            id: self.id,
+            ledger: self.ledger,
+            age: self.at.until(now),
+            spaced: self.spaced,
+        }
     }
 }
 

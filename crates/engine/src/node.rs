@@ -35,8 +35,15 @@ const BEAT_ALONE: Duration = Duration::from_millis(500);
 /// Why a node is alone that has just started.
 const NOT_YET: &str = "the store has not answered yet";
 
-/// Numbers of questions that one run of a node may use: enough for a thousand a second over ten years.
-const NUMBERS: u32 = 40;
+/// Bits of a question's number that count: enough for a thousand a second over two years.
+const NUMBERS: u32 = 36;
+
+/// Bits of it that are random. A copy of the data directory is a node with the same id and as many runs, and the same name for
+/// two questions would be one start for both.
+const CHANCE: u32 = 20;
+
+/// The store's clock may seem to be ahead of ours by so much without having jumped: clocks differ in how fast they go.
+const JUMP: Duration = Duration::from_secs(1);
 
 /// This node. A cheap handle: clones share everything.
 #[derive(Clone)]
@@ -50,10 +57,14 @@ struct NodeInner {
     seal: Seal,
     timeline: Timeline,
     keeper: Box<dyn NodeKeeper>,
-    /// The number of the next question; the run stands in its upper bits.
+    /// The number of the next question; the run and chance stand in its upper bits.
     next_ask: AtomicU64,
     /// What only the beat changes.
     kept: Mutex<KeptNode>,
+    /// What time the store said it is, and when it was asked at the latest.
+    said: Mutex<Option<(StoreTime, Moment)>>,
+    /// The epoch in which the store's clock jumped.
+    distrusts: Mutex<Epoch>,
     about: Mutex<About>,
     parts: Mutex<Vec<Weak<dyn NodePart>>>,
     view: watch::Sender<Arc<NodeView>>,
@@ -202,8 +213,10 @@ impl Node {
             seal,
             timeline,
             keeper,
-            next_ask: AtomicU64::new(u64::from(kept.runs) << NUMBERS),
+            next_ask: AtomicU64::new(first_number(kept.runs)),
             kept: Mutex::new(kept),
+            said: Mutex::default(),
+            distrusts: Mutex::default(),
             about: Mutex::default(),
             parts: Mutex::default(),
             view: watch::Sender::new(Arc::new(view)),
@@ -342,24 +355,48 @@ impl Node {
         }
     }
 
+    /// The store said this in answer to what it was asked at `sent`, or later. Says whether its clock has jumped ahead: then what
+    /// it takes for long ago may be so not. This node is alone then, until everybody has said how long ago it was.
+    pub(crate) fn hear_time(&self, time: StoreTime, sent: Moment) -> bool {
+        let now = self.0.timeline.now();
+        let mut said = self.0.said.lock();
+        let before = said.replace((time, sent));
+        // No more time can have passed between the two than between sending the first and hearing the second.
+        let jumped =
+            before.is_some_and(|(before, asked)| before.until(time) > asked.until(now) + JUMP);
+        drop(said);
+        if jumped {
+            *self.0.distrusts.lock() = self.0.kept.lock().epoch;
+            self.lost(&Lost::Silent("its clock has jumped ahead".to_owned()));
+            self.hurry();
+        }
+        jumped
+    }
+
     async fn beat(&self) {
+        let sent = self.0.timeline.now();
         let beat = self.next_beat();
         let pulse = match self.timed(|store| store.beat(beat)).await {
             Ok(pulse) => pulse,
             Err(lost) => return self.lost(&lost),
         };
-        let pulse = match self.0.kept.lock().epoch == pulse.epoch {
-            true => Ok(pulse),
-            false => Err(pulse.epoch),
-        };
-        let pulse = match pulse {
-            Ok(pulse) => pulse,
-            Err(epoch) => match self.hand_in(epoch).await {
-                Ok(pulse) => pulse,
-                Err(lost) => return self.lost(&lost),
-            },
-        };
-        self.heard(pulse);
+        if self.hear_time(pulse.now, sent) {
+            return;
+        }
+        let known = self.0.kept.lock().epoch;
+        if known == pulse.epoch {
+            return self.heard(pulse, sent);
+        }
+        match self.hand_in(pulse.epoch).await {
+            // It has lost something once more in between: then nothing was taken.
+            Ok(merged) if merged.epoch != pulse.epoch => {
+                self.lost(&Lost::Silent(
+                    "it changes its epoch again and again".to_owned(),
+                ));
+            }
+            Ok(merged) => self.heard(merged, sent),
+            Err(lost) => self.lost(&lost),
+        }
     }
 
     fn next_beat(&self) -> Beat {
@@ -375,6 +412,7 @@ impl Node {
             lag,
             shares: parts.iter().flat_map(|part| part.wishes()).collect(),
             new_epoch: Epoch(fastrand::u64(1..)),
+            distrusts: *self.0.distrusts.lock(),
         }
     }
 
@@ -402,8 +440,10 @@ impl Node {
         Ok(pulse)
     }
 
-    fn heard(&self, pulse: Pulse) {
-        let now = self.0.timeline.now();
+    /// The store answered a beat that was sent then. A share lasts from there: how long the answer was under way, and whether
+    /// this node stood still meanwhile, nobody knows.
+    fn heard(&self, pulse: Pulse, sent: Moment) {
+        let now = sent;
         let mut kept = self.0.kept.lock();
         let before = kept.clone();
         // Also those that have left since: in a store that has lost something, what they did is missing.
@@ -516,6 +556,11 @@ impl Node {
         self.0.figures.note(before.elapsed(), answer.is_ok());
         answer
     }
+}
+
+/// Where the numbers of a run's questions begin. Different for each of 256 runs in a row, and most likely for a copy.
+fn first_number(runs: u32) -> u64 {
+    (u64::from(runs) << CHANCE | fastrand::u64(..1 << CHANCE)) << NUMBERS
 }
 
 /// The other members that are still waited for: one that was silent for a day is none.

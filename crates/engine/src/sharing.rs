@@ -17,8 +17,8 @@ use weir_dispatch::{
     Usage, Wait, What, Window, WindowUse,
 };
 use weir_store::shared::{
-    Answer, Ask, AskId, LONGEST_ANSWER, Lost, Question, Refusal, Told, ToldLimit, ToldOff,
-    UpstreamKey,
+    Answer, Ask, AskId, LONGEST_ANSWER, Lost, Question, Refusal, StoreTime, Told, ToldLimit,
+    ToldOff, UpstreamKey,
 };
 
 use crate::call::{Call, SharedQuestion};
@@ -88,9 +88,9 @@ pub(crate) struct Asking {
     upstream: UpstreamId,
     budget: Budget,
     gap: Option<Duration>,
-    ask: Ask,
     /// When it was asked: no grant is older than this.
-    at: Moment,
+    sent: Moment,
+    ask: Ask,
 }
 
 /// With what right a call is made at an upstream that is shared.

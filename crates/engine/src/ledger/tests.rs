@@ -111,7 +111,7 @@ fn starts_of_an_earlier_run_count_against_the_share() {
     let mut ledger = with_share(1, 50);
     ledger.restore(id(1), UP, Budget::Query, at(40));
     assert!(ledger.alone(&wanted(), &windows(20), at(60)).is_err());
-    let handed: Vec<HandedStart> = ledger.handed(at(60), true).collect();
+    let handed: Vec<HandedStart> = ledger.handed(at(60)).collect();
     assert_eq!(handed[0].age, Duration::from_secs(20));
 }
 
@@ -121,7 +121,7 @@ fn starts_that_no_longer_count_are_forgotten() {
     for second in 0..500 {
         ledger.start(id(second), UP, &made(second * 60, false));
     }
-    assert!(ledger.handed(at(30_000), false).count() <= 62);
+    assert!(ledger.handed(at(30_000)).count() <= 62);
     let many = Made {
         most: 10,
         ..made(30_000, false)
@@ -129,7 +129,7 @@ fn starts_that_no_longer_count_are_forgotten() {
     for number in 0..500 {
         ledger.start(id(number), UP, &many);
     }
-    assert!(ledger.handed(at(30_000), false).count() <= 10 + SPARE);
+    assert!(ledger.handed(at(30_000)).count() <= 10 + SPARE);
 }
 
 #[test]
@@ -146,4 +146,35 @@ fn nothing_is_asked_before_the_store_said_what_time_it_is() {
     let ask = ledger.ask(id(1), &wanted(), &quota, at(2)).unwrap();
     assert_eq!(ask.wanted_until, StoreTime(8_000));
     assert_eq!(ask.windows, [(state::Window(3600), 20)]);
+}
+
+#[test]
+fn who_leaves_tells_of_an_earlier_run_what_may_have_been_its_share() {
+    let mut ledger = with_share(2, 0);
+    for second in 0..50 {
+        ledger.restore(id(second), UP, Budget::Query, at(second));
+    }
+    ledger.start(id(60), UP, &made(60, false));
+    ledger.start(id(70), UP, &made(70, true));
+    let mut left: Vec<u64> = ledger
+        .left(at(100))
+        .iter()
+        .map(|one| one.id.number)
+        .collect();
+    left.sort_unstable();
+    assert_eq!(left, [48, 49, 70]);
+    // A store that has lost something hears of all.
+    assert_eq!(ledger.handed(at(100)).count(), 52);
+}
+
+#[test]
+fn a_store_that_lies_makes_no_share_larger_than_it_can_be() {
+    let mut ledger = with_share(u32::MAX, 0);
+    let mut wanted = wanted();
+    wanted.gap = None;
+    for second in 0..5 {
+        assert_eq!(ledger.alone(&wanted, &windows(100), at(second)), Ok(()));
+        ledger.start(id(second), UP, &made(second, true));
+    }
+    assert!(ledger.alone(&wanted, &windows(100), at(6)).is_err());
 }

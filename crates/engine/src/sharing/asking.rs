@@ -34,7 +34,8 @@ impl Shared {
             let keep = call.as_ref().and_then(|call| call.question());
             let keep = keep.map_or(Duration::ZERO, |question| question.keep);
             let packed = call.and_then(|call| shared.vital.guard(|| call.pack()).flatten());
-            let sealed = packed.map(|packed| node.seal().seal(&packed));
+            // With its question: a store that takes one answer for another makes nobody believe it.
+            let sealed = packed.map(|packed| node.seal().seal(&[&question.key, &*packed].concat()));
             let body = sealed.filter(|body| body.len() <= LONGEST_ANSWER);
             let by = node.id();
             // If it is lost, the claim ends by itself.
@@ -46,18 +47,37 @@ impl Shared {
     }
 }
 
+/// What time the store says it is. A grant may be one that it repeats, of a while ago.
+fn time_of(answer: &Answer) -> Option<StoreTime> {
+    match answer {
+        Answer::Granted(_) => None,
+        Answer::Refused { now, .. }
+        | Answer::Claimed { now, .. }
+        | Answer::Answered { now, .. }
+        | Answer::Late { now } => Some(*now),
+    }
+}
+
 /// Asks the store, and does what it says.
 async fn ask(shared: Arc<Shared>, asking: Asking) {
     let Some(node) = shared.node() else { return };
     let question = asking.ask.clone();
-    let answer = node.call(|store| store.ask(question)).await;
+    let mut answer = node.call(|store| store.ask(question)).await;
+    if let Some(time) = answer.as_ref().ok().and_then(time_of)
+        && node.hear_time(time, asking.sent)
+    {
+        answer = Err(Lost::Silent("its clock has jumped ahead".to_owned()));
+    }
     let taken = match &answer {
         Ok(Answer::Answered { body, by, .. }) => {
             let call = shared.state.lock().call_of(asking.job);
             let opened = node.seal().open(body);
+            let question = asking.ask.question.map(|question| question.key);
+            let packed = opened.as_deref().zip(question);
+            let packed = packed.and_then(|(opened, key)| opened.strip_prefix(&key));
             // Unpacked outside the lock: it is the front's code, and an answer may be long.
-            let taken = call.zip(opened).is_some_and(|(call, opened)| {
-                let taken = shared.vital.guard(|| call.take(&opened));
+            let taken = call.zip(packed).is_some_and(|(call, packed)| {
+                let taken = shared.vital.guard(|| call.take(packed));
                 taken.unwrap_or(false)
             });
             taken.then(|| shared.askers.number(&node.name_of(*by)))
@@ -115,8 +135,8 @@ impl State {
                 upstream: wanted.upstream,
                 budget: wanted.budget,
                 gap: wanted.gap,
+                sent: now,
                 ask,
-                at: now,
             });
             return;
         }
@@ -186,15 +206,8 @@ impl State {
             sharing.note(upstream, Untold::Unused(asking.ask.id));
             effects.tells |= !sharing.alone && !std::mem::replace(&mut sharing.telling, true);
         }
-        match &answer {
-            Ok(Answer::Granted(grant)) => sharing.ledger.hear(grant.at, now),
-            Ok(
-                Answer::Refused { now: time, .. }
-                | Answer::Claimed { now: time, .. }
-                | Answer::Answered { now: time, .. }
-                | Answer::Late { now: time },
-            ) => sharing.ledger.hear(*time, now),
-            Err(_) => {}
+        if let Some(time) = answer.as_ref().ok().and_then(time_of) {
+            sharing.ledger.hear(time, now);
         }
         match answer {
             Ok(Answer::Granted(_)) => {
@@ -203,7 +216,7 @@ impl State {
                     alone: false,
                     question: asking.ask.question,
                 };
-                if asking.at.until(now) <= ledger::FRESH {
+                if asking.sent.until(now) <= ledger::FRESH {
                     return self.start_granted(job, upstream, granted, now, effects);
                 }
                 // This node was stopped, or had no time: others may have used the window since.

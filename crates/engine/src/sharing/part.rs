@@ -70,7 +70,7 @@ impl NodePart for EnginePart {
             }
         }
         if let Some(sharing) = &mut state.sharing {
-            to.starts.extend(sharing.ledger.handed(now, false));
+            to.starts.extend(sharing.ledger.handed(now));
             // Granted, perhaps, by the store as it was: then the answer is still on its way. If not, it is taken back.
             for (&id, open) in &mut sharing.open {
                 open.handed_in = true;
@@ -97,7 +97,7 @@ impl NodePart for EnginePart {
         let state = shared.state.lock();
         if let Some(sharing) = &state.sharing {
             let now = shared.timeline.now();
-            to.starts.extend(sharing.ledger.handed(now, true));
+            to.starts.extend(sharing.ledger.left(now));
         }
     }
 
@@ -115,7 +115,7 @@ impl NodePart for EnginePart {
             sharing.returns = view.returns;
             let members = view.members.len();
             sharing.ledger.look(&view.shares, members, view.heard);
-            if let Some(now_there) = view.now {
+            if let Some(now_there) = view.now.filter(|_| !alone) {
                 sharing.ledger.hear(now_there, now);
             }
             if changed {

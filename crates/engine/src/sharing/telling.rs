@@ -71,17 +71,21 @@ async fn tell(shared: Arc<Shared>) {
         let told = batch.iter().cloned();
         let told = told.map(|one| one.told(&node, now)).collect();
         let heard = node.call(|store| store.tell(upstream, told)).await;
+        // Told anew after all have said how long ago everything was.
+        let jumped = heard.as_ref().is_ok_and(|time| node.hear_time(*time, now));
         let mut state = shared.state.lock();
         let Some(sharing) = &mut state.sharing else {
             return;
         };
         match heard {
-            Ok(time) => sharing.ledger.hear(time, shared.timeline.now()),
-            Err(_) => {
+            Ok(time) if !jumped => sharing.ledger.hear(time, shared.timeline.now()),
+            _ => {
                 for one in batch.into_iter().rev() {
                     sharing.untold.push_front((upstream, one));
                 }
-                sharing.untold.truncate(UNTOLD);
+                while sharing.untold.len() > UNTOLD {
+                    sharing.untold.pop_front();
+                }
                 sharing.telling = false;
                 return;
             }

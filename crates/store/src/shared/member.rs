@@ -25,6 +25,9 @@ pub struct Beat {
     pub shares: Vec<ShareWish>,
     /// A number for the epoch that begins if there is none.
     pub new_epoch: Epoch,
+    /// The epoch whose times are wrong, since the store's clock has jumped ahead: another one begins in its place, to which
+    /// every node says how long ago its starts were. [`Epoch(0)`](Epoch) for none.
+    pub distrusts: Epoch,
 }
 
 /// A window that a node wants a share of, to spend when it is alone.

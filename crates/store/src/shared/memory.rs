@@ -147,6 +147,11 @@ impl MemoryStore {
         self.world.lock().clock = Clock::Set(now.0);
     }
 
+    /// Sets the store's clock, which follows tokio's from there.
+    pub fn follow_tokio_time(&self, now: StoreTime) {
+        self.world.lock().clock = Clock::Tokio(now.0, tokio::time::Instant::now());
+    }
+
     /// Moves a clock that was set.
     pub fn advance(&self, span: Duration) {
         let mut world = self.world.lock();

@@ -212,7 +212,7 @@ impl SharedStore for RedisStore {
                 args.text(shortened(&beat.version)).text(&addresses);
                 args.span(beat.lag).epoch(beat.new_epoch);
                 args.number(self.heard.load(Ordering::SeqCst));
-                args.count(beat.shares.len());
+                args.epoch(beat.distrusts).count(beat.shares.len());
                 for wish in &beat.shares {
                     args.upstream(wish.upstream).ledger(wish.ledger);
                     args.window(wish.window).number(wish.limit.into());

@@ -80,6 +80,7 @@ parts!(
     somebody_new_at_an_emptied_store_waits_for_those_who_are_there,
     who_was_waited_for_is_so_in_the_next_epoch,
     starts_of_older_data_are_as_old_as_their_node_says,
+    times_that_are_distrusted_are_told_anew,
     a_question_is_asked_once,
     a_claim_ends_by_itself,
     streams_are_read_from_a_place,
@@ -131,6 +132,7 @@ fn beat(node: u64, shares: &[ShareWish]) -> Beat {
         lag: Duration::from_millis(7),
         shares: shares.to_vec(),
         new_epoch: Epoch(0xabcd_ef01_2345_0000 + node),
+        distrusts: Epoch(0),
     }
 }
 

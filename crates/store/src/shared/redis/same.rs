@@ -162,6 +162,10 @@ async fn call(
                     limit: limit(random),
                 }),
                 new_epoch: Epoch(next),
+                distrusts: match random.u8(0..20) {
+                    0 => epoch,
+                    _ => Epoch(0),
+                },
                 ..Beat::default()
             };
             format!("{beat:?} => {:?}", store.beat(beat.clone()).await)

@@ -356,3 +356,36 @@ pub(in crate::shared) async fn starts_of_older_data_are_as_old_as_their_node_say
     let refusal = refused(&*store, ask(stage, id(1, 9), &limit)).await;
     assert_eq!(refusal.0, secs(55));
 }
+
+pub(in crate::shared) async fn times_that_are_distrusted_are_told_anew(stage: &dyn Stage) {
+    join(stage, &[1, 2]).await;
+    let limit = [(MINUTE, 3)];
+    assert_eq!(count_granted(stage, 2, 0, 3, &limit).await, 3);
+    // The store's clock jumps by five minutes, and the first one notices.
+    stage.advance(secs(300));
+    let store = stage.node(0);
+    let mut distrusting = beat(1, &[]);
+    distrusting.distrusts = store.beat(beat(1, &[])).await.unwrap().epoch;
+    distrusting.new_epoch = Epoch(84);
+    for new_epoch in [Epoch(84), Epoch(85)] {
+        // Said again, by whomever, it is another one already.
+        distrusting.new_epoch = new_epoch;
+        let pulse = store.beat(distrusting.clone()).await.unwrap();
+        assert_eq!((pulse.epoch, pulse.missing), (Epoch(84), nodes(&[1, 2])));
+    }
+    let refusal = refused(&*store, ask(stage, id(1, 1), &limit)).await;
+    assert_eq!(refusal.1, Refusal::HandingIn);
+    for node in [1, 2] {
+        let starts = (0..3).map(|number| handed(id(2, number), secs(2)));
+        let hand_in = HandIn {
+            node: NodeId(node),
+            epoch: Epoch(84),
+            starts: starts.filter(|start| start.id.node.0 == node).collect(),
+            ..HandIn::default()
+        };
+        store.hand_in(hand_in).await.unwrap();
+    }
+    stage.advance(SETTLE);
+    let refusal = refused(&*store, ask(stage, id(1, 2), &limit)).await;
+    assert_eq!(refusal, (secs(55), full(MINUTE, 3, 3)));
+}

@@ -76,7 +76,8 @@ impl Rows {
         if !self.members.contains_key(&node) && self.members.len() >= MOST_MEMBERS {
             return Err(Lost::Refused(crate::shared::too_many_members()));
         }
-        let begins = self.epoch(run).is_none();
+        let trusted = |epoch: &&EpochRow| epoch.id != beat.distrusts;
+        let begins = self.epoch(run).filter(trusted).is_none();
         if begins {
             // Whoever was waited for before is so still, member or not.
             let before = self.epoch.take();

@@ -1,5 +1,5 @@
 local node, name, version, addresses, lag, fresh = take(), take(), take(), take(), number(), take()
-local heard = number()
+local heard, distrusted = number(), take()
 -- One that was under way for long may wish for less than the node has got since.
 local old = heard > 0 and heard < tonumber(call('HGET', P .. 'members', node) or '0')
 local wishes = {}
@@ -17,7 +17,7 @@ end
 local refused = too_new(ups)
 if refused then return refused end
 
-local begins = not valid
+local begins = not valid or epoch == distrusted
 if begins then
   -- Who is waited for comes before the epoch itself: whatever ends a script half way must not leave one that waits for nobody.
   -- Whoever was waited for before is so still, member or not.
