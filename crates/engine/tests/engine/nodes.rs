@@ -15,7 +15,10 @@ use weir_engine::{
     Call, Ended, Engine, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit, Rows,
     SharedQuestion, Timeline, Weather,
 };
-use weir_store::shared::{Fault, MemoryStore, Seal, SharedStore, StoreTime, UpstreamKey};
+use weir_store::shared::{
+    Answer, Ask, AskId, Fault, MemoryStore, NodeId, Question, Seal, SharedStore, StoreTime,
+    UpstreamKey,
+};
 use weir_store::state::MemoryState;
 
 use crate::kit::*;
@@ -735,6 +738,74 @@ async fn a_node_and_its_copy_ask_different_questions() {
     let (mine, copied) = (one.it().node.ask_id(), copy.it().node.ask_id());
     assert_eq!(mine.node, copied.node);
     assert_ne!(mine.number, copied.number);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_another_question_is_not_believed() {
+    began();
+    let world = World::new(Duration::ZERO, Windows::default());
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    let search = |party: &Party, text| {
+        let job = Job {
+            claims: true,
+            ..Job::new(party.it().upstream, INTERACTIVE)
+        };
+        let call = Arc::new(party.call(Some(text)));
+        party.it().engine.submit(job, call)
+    };
+    assert_eq!(search(&one, "debian").await, Ended::Finished(Outcome::Done));
+    pass(secs(1)).await;
+    // Whoever runs the store gives what it holds for one question as the answer to another.
+    let question = |text: &str| Question {
+        key: world
+            .seal
+            .name(&[b"question", &world.key().0, text.as_bytes()]),
+        claim: secs(60),
+        fresh: secs(60),
+    };
+    let ask = |number, text| Ask {
+        id: AskId {
+            node: NodeId(99),
+            number,
+        },
+        upstream: world.key(),
+        ledger: weir_store::state::Ledger::Query,
+        windows: vec![],
+        day_begins: None,
+        gap: None,
+        question: Some(question(text)),
+        wanted_until: world.store.time(),
+    };
+    let Ok(Answer::Answered { body, .. }) = world.store.ask(ask(1, "debian")).await else {
+        panic!("it is answered");
+    };
+    let claimed = world.store.ask(ask(2, "fedora")).await;
+    assert!(matches!(claimed, Ok(Answer::Granted(_))), "{claimed:?}");
+    let body = Some(body.to_vec());
+    let swapped = world
+        .store
+        .answer(question("fedora"), NodeId(99), body, secs(60));
+    swapped.await.expect("it takes it");
+    assert_eq!(search(&two, "fedora").await, Ended::Finished(Outcome::Done));
+    assert_eq!(world.calls(), 2);
+    assert_eq!(search(&two, "debian").await, Ended::Answered);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_share_lasts_from_when_the_beat_was_sent() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.store.fail(Fault::Slow(secs(3600)));
+    one.it().node.hurry();
+    pass(millis(1)).await;
+    let sent = one.it().node.timeline().now();
+    pass(secs(3600)).await;
+    let heard = one.it().node.view().heard.expect("it was heard");
+    assert!(heard <= sent, "{heard:?} {sent:?}");
 }
 
 /// Whatever goes wrong, no window is exceeded: nodes that are cut off, killed, stopped and started again, calls that are

@@ -417,6 +417,72 @@ async fn a_store_that_does_not_answer_is_lost_in_time_and_comes_back() {
     assert_eq!(direct.rows(vec![up]).await.unwrap()[0].starts.len(), 1);
 }
 
+/// How many commands the server has run so far, those of scripts included.
+fn commands(server: &Redis) -> u64 {
+    let told = server.ask(&["INFO", "commandstats"]).unwrap();
+    let calls = told.lines().filter_map(|line| line.split_once("calls="));
+    let calls = calls.filter_map(|(_, rest)| rest.split(',').next()?.parse::<u64>().ok());
+    calls.sum()
+}
+
+#[tokio::test]
+async fn what_an_ask_costs_does_not_grow_with_members_and_starts() {
+    const MEMBERS: u64 = 100;
+    let server = Redis::start().await.unwrap();
+    let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
+    let store = open(&server.url()).with_clock(clock.clone());
+    store.ready().await.unwrap();
+    let up = UpstreamKey([1; 16]);
+    let ask = |number| Ask {
+        id: story::id(1, number),
+        upstream: up,
+        ledger: crate::state::Ledger::Query,
+        windows: (1..=16)
+            .map(|hours| (Window(hours * 3600), 1_000_000))
+            .collect(),
+        day_begins: None,
+        gap: Some(Duration::ZERO),
+        question: None,
+        wanted_until: StoreTime(u64::MAX >> 12),
+    };
+    for node in 1..=MEMBERS {
+        let beat = Beat {
+            node: NodeId(node),
+            new_epoch: Epoch(5),
+            ..Beat::default()
+        };
+        store.beat(beat).await.unwrap();
+    }
+    // Nobody has handed in yet: each of them is looked at once, for all windows together.
+    clock.fetch_add(11_000, Ordering::SeqCst);
+    let before = commands(&server);
+    let answer = store.ask(ask(1)).await.unwrap();
+    assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+    let cost = commands(&server) - before;
+    assert!(cost < 2 * MEMBERS + 100, "{cost} commands");
+    for node in 1..=MEMBERS {
+        let hand_in = HandIn {
+            node: NodeId(node),
+            epoch: Epoch(5),
+            ..HandIn::default()
+        };
+        store.hand_in(hand_in).await.unwrap();
+    }
+    let beat = Beat {
+        node: NodeId(1),
+        ..Beat::default()
+    };
+    store.beat(beat).await.unwrap();
+    for number in 10..200 {
+        let answer = store.ask(ask(number)).await.unwrap();
+        assert!(matches!(answer, Answer::Granted(_)), "{answer:?}");
+    }
+    let before = commands(&server);
+    store.ask(ask(200)).await.unwrap();
+    let cost = commands(&server) - before;
+    assert!(cost < 100, "{cost} commands");
+}
+
 /// A server that greets as Redis does and answers every script with the next of these.
 async fn impostor(replies: Vec<Vec<u8>>) -> (std::net::SocketAddr, tokio::task::JoinSet<()>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
