@@ -268,6 +268,11 @@ impl Node {
         self.0.view.subscribe()
     }
 
+    /// The store's epoch to which it has handed in.
+    pub fn epoch(&self) -> Epoch {
+        self.0.kept.lock().epoch
+    }
+
     /// Whether the store does not answer.
     pub fn is_alone(&self) -> bool {
         matches!(self.0.view.borrow().standing, NodeStanding::Alone { .. })

@@ -77,6 +77,26 @@ impl Agreement {
         call.await
     }
 
+    /// Appends what gives numbers; false if somebody was faster, or the store has lost something and others have yet to hand
+    /// in what they know.
+    async fn give(&self, log: &str, known: usize, entries: Vec<Vec<u8>>) -> Result<bool, Lost> {
+        // The epoch comes first: a new one is known here only after there is something to be handed in.
+        let epoch = self.node.epoch();
+        if !self.handing.is_done() {
+            return Ok(false);
+        }
+        let (key, known) = (LogKey::Numbers(log.to_owned()), known as u64);
+        let call = self
+            .node
+            .call(|store| store.extend_within(Some(epoch), key, known, entries));
+        let answer = call.await?;
+        if !answer.appended && answer.length == known {
+            // The next beat will notice it.
+            self.node.hurry();
+        }
+        Ok(answer.appended)
+    }
+
     /// All entries of a log.
     async fn whole(&self, log: &str) -> Result<Vec<Arc<[u8]>>, Lost> {
         let mut entries: Vec<Arc<[u8]>> = Vec::new();

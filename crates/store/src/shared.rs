@@ -173,7 +173,19 @@ pub trait SharedStore: Send + Sync + 'static {
 
     /// Appends to a log if it has exactly `known` entries, and gives all entries from `known` on, with those appended. So
     /// who was behind learns what came in between, and decides anew.
-    fn extend(&self, log: LogKey, known: u64, entries: Vec<Vec<u8>>) -> Reply<'_, LogAnswer>;
+    fn extend(&self, log: LogKey, known: u64, entries: Vec<Vec<u8>>) -> Reply<'_, LogAnswer> {
+        self.extend_within(None, log, known, entries)
+    }
+
+    /// The same, but appends in this epoch alone: a node that has not noticed yet that the store has lost something must not
+    /// take the place of what others have yet to hand in. If the length is right and nothing was appended, it is that.
+    fn extend_within(
+        &self,
+        epoch: Option<Epoch>,
+        log: LogKey,
+        known: u64,
+        entries: Vec<Vec<u8>>,
+    ) -> Reply<'_, LogAnswer>;
 
     /// Takes `open` of an account's `limit` connections, as many as others leave; the connections of a node that is not
     /// heard of for ten seconds are closed, and free.

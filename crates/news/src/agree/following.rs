@@ -29,8 +29,7 @@ impl Model {
             let known = open.with(|state| state.log.as_ref().map_or(0, NumberLog::len));
             let bytes: Vec<Vec<u8>> = entries.iter().map(LogEntry::write).collect();
             let name = open.name.as_str();
-            let answer = agreement.extend(name, known, bytes.clone()).await?;
-            if !answer.appended {
+            if !agreement.give(name, known, bytes.clone()).await? {
                 return Ok(false);
             }
             let new: Vec<Arc<[u8]>> = bytes.into_iter().map(Arc::from).collect();

@@ -449,6 +449,40 @@ async fn nobody_gives_numbers_in_a_new_epoch_before_the_others_have_handed_in() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_has_not_noticed_a_loss_gives_no_number() {
+    for empty in [true, false] {
+        let site = Site::new(vec![vec![test().with(1..=30)]]).await;
+        let one = site.start(1, &[1]).await;
+        let two = site.start(2, &[1]).await;
+        one.refresh().await;
+        two.refresh().await;
+        let old = site.store.snapshot();
+        site.post(0, 31);
+        // The second node does not hear of it.
+        one.refresh().await;
+        let before = one.numbers().await;
+        assert_eq!(before.len(), 31);
+        match empty {
+            true => site.store.restart_empty(),
+            false => site.store.restore(&old),
+        }
+        site.post(0, 32);
+        // At once: no beat has told anybody.
+        two.refresh().await;
+        assert_eq!(two.number_of(32).await, None, "empty: {empty}");
+        tokio::time::sleep(4 * SECOND).await;
+        two.refresh().await;
+        one.refresh().await;
+        two.refresh().await;
+        let after = two.numbers().await;
+        let stays = |(number, id): (&u64, &MessageId)| after.get(number) == Some(id);
+        assert!(before.iter().all(stays), "empty: {empty}");
+        assert_eq!(after.len(), 32);
+        assert_eq!(one.numbers().await, after);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn nodes_that_had_numbers_of_their_own_agree_on_those_of_the_first() {
     let site = Site::new(two_servers()).await;
     let own = Arc::<Mutex<KeptNode>>::default;

@@ -357,12 +357,19 @@ impl SharedStore for MemoryStore {
         self.call(move |rows, now, run| Ok(rows.changes(now, run, table, since)))
     }
 
-    fn extend(&self, log: LogKey, known: u64, entries: Vec<Vec<u8>>) -> Reply<'_, LogAnswer> {
-        self.call(move |rows, _, _| {
+    fn extend_within(
+        &self,
+        epoch: Option<super::Epoch>,
+        log: LogKey,
+        known: u64,
+        entries: Vec<Vec<u8>>,
+    ) -> Reply<'_, LogAnswer> {
+        self.call(move |rows, _, run| {
             for entry in &entries {
                 fits(entry.len())?;
             }
-            Ok(rows.extend(log.clone(), known, entries.clone()))
+            let may = rows.is_in(epoch, run);
+            Ok(rows.extend(log.clone(), known, entries.clone(), may))
         })
     }
 

@@ -435,7 +435,13 @@ impl SharedStore for RedisStore {
         .boxed()
     }
 
-    fn extend(&self, log: LogKey, known: u64, entries: Vec<Vec<u8>>) -> Reply<'_, LogAnswer> {
+    fn extend_within(
+        &self,
+        epoch: Option<Epoch>,
+        log: LogKey,
+        known: u64,
+        entries: Vec<Vec<u8>>,
+    ) -> Reply<'_, LogAnswer> {
         async move {
             for entry in &entries {
                 fits(entry.len())?;
@@ -444,6 +450,10 @@ impl SharedStore for RedisStore {
             let mut reply = self
                 .run(Script::Extend, |args| {
                     args.text(&format!("numbers:{name}")).number(known);
+                    match epoch {
+                        Some(epoch) => args.epoch(epoch),
+                        None => args.text(""),
+                    };
                     args.count(entries.len());
                     for entry in &entries {
                         args.bytes(entry);

@@ -88,6 +88,7 @@ parts!(
     tables_forget,
     tables_of_another_epoch_are_read_whole,
     logs_have_one_order,
+    who_has_not_noticed_a_loss_appends_nothing,
     connections_are_shared_out,
 );
 

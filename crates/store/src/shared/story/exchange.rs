@@ -302,6 +302,31 @@ pub(in crate::shared) async fn logs_have_one_order(stage: &dyn Stage) {
     assert_eq!((answer.appended, answer.length), (true, 0));
 }
 
+pub(in crate::shared) async fn who_has_not_noticed_a_loss_appends_nothing(stage: &dyn Stage) {
+    let log = LogKey::Numbers("alt.test".into());
+    let extend = |epoch, known| {
+        let (store, log) = (stage.node(0), log.clone());
+        async move {
+            let answer = store.extend_within(Some(epoch), log, known, vec![b"x".to_vec()]);
+            let answer = answer.await.unwrap();
+            (answer.appended, answer.length)
+        }
+    };
+    assert_eq!(extend(Epoch(5), 0).await, (false, 0), "there is none yet");
+    let before = stage.node(0).beat(beat(1, &[])).await.unwrap().epoch;
+    assert_eq!(extend(before, 0).await, (true, 1));
+    assert_eq!(extend(Epoch(before.0 + 1), 1).await, (false, 1));
+    stage.restart_empty().await;
+    assert_eq!(extend(before, 0).await, (false, 0), "nobody has noticed");
+    let begins = Beat {
+        new_epoch: Epoch(77),
+        ..beat(1, &[])
+    };
+    stage.node(0).beat(begins).await.unwrap();
+    assert_eq!(extend(before, 0).await, (false, 0), "this node has not");
+    assert_eq!(extend(Epoch(77), 0).await, (true, 1));
+}
+
 pub(in crate::shared) async fn connections_are_shared_out(stage: &dyn Stage) {
     let lease = |node, open| {
         let store = stage.node(0);

@@ -132,14 +132,21 @@ impl Rows {
         }
     }
 
+    /// Whether this is the epoch, if any is asked for.
+    pub(in super::super) fn is_in(&self, epoch: Option<Epoch>, run: u64) -> bool {
+        let is_now = |id| self.epoch(run).is_some_and(|epoch| epoch.id == id);
+        epoch.is_none_or(is_now)
+    }
+
     pub(in super::super) fn extend(
         &mut self,
         log: LogKey,
         known: u64,
         entries: Vec<Vec<u8>>,
+        may: bool,
     ) -> LogAnswer {
         let log = self.logs.entry(log).or_default();
-        let appended = log.len() as u64 == known;
+        let appended = may && log.len() as u64 == known;
         if appended {
             log.extend(entries);
         }

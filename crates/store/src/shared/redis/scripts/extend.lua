@@ -1,6 +1,7 @@
 local log, known_length = P .. 'log:' .. take(), number()
+local within = maybe()
 local length = call('LLEN', log)
-local appended = length == known_length
+local appended = length == known_length and (not within or (valid and epoch == within))
 local many = number()
 if appended then
   for _ = 1, many do call('RPUSH', log, take()) end
