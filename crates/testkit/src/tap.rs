@@ -45,6 +45,7 @@ struct Log {
     commands: Vec<Command>,
     opened: usize,
     open: usize,
+    most_open: usize,
     up: u64,
     down: u64,
 }
@@ -143,6 +144,11 @@ impl Tap {
         self.shared.log.lock().open
     }
 
+    /// How many were open at once, at most, since the beginning.
+    pub fn most_open(&self) -> usize {
+        self.shared.log.lock().most_open
+    }
+
     /// Bytes from clients and to clients, as they went over the wire.
     pub fn bytes(&self) -> (u64, u64) {
         let log = self.shared.log.lock();
@@ -176,6 +182,7 @@ async fn pass(client: TcpStream, shared: Arc<Shared>) {
         let mut log = shared.log.lock();
         log.opened += 1;
         log.open += 1;
+        log.most_open = log.most_open.max(log.open);
         log.opened - 1
     };
     for stream in [&client, &server] {

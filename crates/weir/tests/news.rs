@@ -17,6 +17,8 @@ mod failing;
 mod live;
 #[path = "news/many.rs"]
 mod many;
+#[path = "news/nodes.rs"]
+mod nodes;
 #[path = "news/readers.rs"]
 mod readers;
 #[path = "news/reading.rs"]
@@ -25,6 +27,8 @@ mod reading;
 mod restart;
 #[path = "news/secure.rs"]
 mod secure;
+#[path = "news/talk.rs"]
+mod talk;
 #[path = "news/terminal.rs"]
 mod terminal;
 #[path = "news/weir.rs"]
@@ -147,20 +151,22 @@ fn text(value: &Value) -> String {
 }
 
 /// Looks until there is something to be seen.
+fn wait<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    wait_or(look).unwrap_or_else(|| panic!("it never came to pass that {what}"))
+}
+
+/// The same for those who say themselves what was missing.
 #[expect(
     clippy::disallowed_methods,
     reason = "other programs keep their own time"
 )]
-fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+fn wait_or<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
-    loop {
+    while start.elapsed() < PATIENCE {
         if let Some(seen) = look() {
-            return seen;
+            return Some(seen);
         }
-        assert!(
-            start.elapsed() < PATIENCE,
-            "it never came to pass that {what}"
-        );
         std::thread::sleep(Duration::from_millis(20));
     }
+    None
 }
