@@ -41,6 +41,8 @@ mod nodes_tracker;
 mod notify;
 #[path = "serve/pages.rs"]
 mod pages;
+#[path = "serve/people.rs"]
+mod people;
 #[path = "serve/ready.rs"]
 mod ready;
 #[path = "serve/reload.rs"]
