@@ -18,8 +18,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use weir_dispatch::Moment;
 use weir_store::shared::{
-    AskId, Beat, Epoch, HandIn, Leave, Lost, Member, NodeId, Pulse, Reply, SILENT, Seal, Share,
-    ShareWish, SharedStore, StoreTime,
+    AskId, Beat, Epoch, HandIn, Leave, Lost, Member, NodeId, Pulse, Reply, SHARE_LASTS, SILENT,
+    Seal, Share, ShareWish, SharedStore, StoreTime,
 };
 
 use crate::timeline::Timeline;
@@ -424,7 +424,14 @@ impl Node {
     /// The store has lost something, or does not know this node yet: it is told all that this node knows.
     async fn hand_in(&self, epoch: Epoch) -> Result<Pulse, Lost> {
         let now = self.0.timeline.now();
-        let kept = self.0.kept.lock().clone();
+        let mut kept = self.0.kept.lock().clone();
+        // One that has not been heard of for so long spends none any more, and others may have what it had.
+        if kept
+            .heard
+            .is_none_or(|heard| heard.until(now) >= SHARE_LASTS)
+        {
+            kept.shares.clear();
+        }
         let mut hand_in = HandIn {
             node: self.0.id,
             epoch,

@@ -631,6 +631,14 @@ async fn an_emptied_store_hears_of_the_share_of_a_node_that_was_restarted() {
     // Not given anew, which takes longer.
     pass(millis(50)).await;
     assert_eq!(world.shares().await, [5]);
+    // After a day it is no longer its own: others may have it.
+    one.kill().await;
+    world.store.restart_empty();
+    pass(secs(24 * 3600)).await;
+    one.start();
+    pass(millis(50)).await;
+    assert!(!one.is_alone());
+    assert!(world.shares().await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -124,6 +124,10 @@ impl Node {
             return;
         };
         if pulse.epoch != self.epoch {
+            // What it had a day ago, others may have by now.
+            if !self.share_lasts() {
+                self.shares.clear();
+            }
             let share = |(window, starts): (&Window, &u32)| Share {
                 upstream: UP,
                 ledger: Ledger::Query,
@@ -203,8 +207,7 @@ impl Node {
     /// Its own share and nothing else, for as long as that lasts.
     fn call_alone(&mut self, name: AskId) {
         let now = self.now();
-        let lasts = u64::try_from(SHARE_LASTS.as_millis()).unwrap();
-        if self.last_beat.is_none_or(|last| now > last + lasts) {
+        if !self.share_lasts() {
             return;
         }
         let left = WINDOWS.iter().all(|(window, _)| {
@@ -218,6 +221,12 @@ impl Node {
             self.starts.push((name, now));
             self.untold.push((name, now));
         }
+    }
+
+    fn share_lasts(&self) -> bool {
+        let lasts = u64::try_from(SHARE_LASTS.as_millis()).unwrap();
+        self.last_beat
+            .is_some_and(|last| self.now() <= last + lasts)
     }
 
     fn stop(&mut self, cleanly: bool) {
@@ -433,6 +442,25 @@ fn somebody_new_at_an_emptied_store_waits_for_those_who_are_there() {
         assert_eq!(exceeded(&calls), None);
         assert!(calls.len() >= 8, "{} calls", calls.len());
     }
+}
+
+/// The second node is away for a day, after which its share is anybody's, and comes back to an epoch of which it knows nothing.
+#[test]
+fn a_share_of_yesterday_is_not_handed_in() {
+    let mut history = vec![Event::Cut(1, true), Event::Cut(0, true), Event::Restart(0)];
+    history.extend([Event::Beat(2), Event::Wait(86_400_000), Event::Beat(2)]);
+    history.push(Event::Wait(62_000));
+    history.extend(vec![Event::Call(2, Some(0)); 12]);
+    history.extend([
+        Event::Cut(2, true),
+        Event::Call(2, None),
+        Event::Call(2, None),
+    ]);
+    history.extend([Event::Cut(1, false), Event::Beat(1), Event::Cut(1, true)]);
+    history.extend([Event::Call(1, None), Event::Call(1, None)]);
+    let calls = tell(&history, false);
+    assert_eq!(exceeded(&calls), None);
+    assert_eq!(calls.len(), 10);
 }
 
 #[test]

@@ -219,6 +219,13 @@ pub(in crate::shared) async fn what_is_handed_in_is_merged(stage: &dyn Stage) {
     for _ in 0..2 {
         store.hand_in(mine.clone()).await.unwrap();
     }
+    // What was true before arrives late: nothing is less for it.
+    let lower = HandIn {
+        shares: vec![share(HOUR, 1)],
+        throttled: vec![],
+        ..mine
+    };
+    store.hand_in(lower).await.unwrap();
     let mut rows = store.rows(vec![UP, OTHER]).await.unwrap();
     let (up, other) = (rows.remove(0), rows.remove(0));
     let ago = StoreTime(stage.time().0 - 20_000);
