@@ -128,6 +128,7 @@ impl NewCalls {
         let place = self.next;
         self.next += 1;
         let side = &mut rings.sides[usize::from(call.upstream)];
+        debug_assert!(side.heir.is_none(), "what was removed is not called");
         let of = &mut side.new;
         if of.waiting() == 0 {
             // Records of other kinds are counted in the ring alone.

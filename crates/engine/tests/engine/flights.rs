@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use weir_engine::dispatch::{
     Asker, Budget, Class, Job, Skip, UpstreamId, Usage, Wait, What, Window,
 };
-use weir_engine::{Call, Ended, Flights, Follower, Got, Landing, Outcome, Permit};
+use weir_engine::{Call, Ended, Flights, Follower, Got, Landing, Outcome, Permit, Record};
 
 use crate::kit::*;
 
@@ -490,4 +490,28 @@ async fn a_call_that_comes_too_late_is_skipped_for_its_asker_and_made_for_the_ne
         .map(|one| (one.asker.0, one.got));
     let expected = [(2, Some(Got::Cached { age })), (1, Some(Got::Nothing))];
     assert_eq!(missed.collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_record_of_a_call_under_way_tells_what_its_leader_got_instead() {
+    let tower = Tower::new();
+    let hand = tower.desk.call("slow");
+    let mut leader = tower.join(COMPLETION, 1, &hand);
+    settle().await;
+    assert!(leader.is_called());
+    let skip = Skip {
+        reason: Wait::Gap,
+        wait: None,
+        limit: None,
+    };
+    leader.miss(skip, Got::Nothing);
+    let told = || -> Vec<_> {
+        let records = tower.desk.engine.decisions(tower.one, None, 9);
+        let ended = |one: &Record| one.end.is_some();
+        records.iter().map(|one| (one.got, ended(one))).collect()
+    };
+    assert_eq!(told(), [(Some(Got::Nothing), false)]);
+    hand.answer();
+    leader.await.expect("it is answered");
+    assert_eq!(told(), [(Some(Got::Nothing), true)]);
 }
