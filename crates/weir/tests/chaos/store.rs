@@ -13,8 +13,9 @@ fn windows_hold_while_the_store_is_stopped_and_when_it_does_late_what_it_was_sen
         nodes.say("the store is stopped");
         nodes.stores[0].freeze();
         (0..3).for_each(|node| nodes.wait_alone(node));
+        // What they may spend alone is spent at once, and again when the shorter window has passed.
         let before = nodes.total();
-        pass(secs(20));
+        pass(secs(30));
         let alone = nodes.total() - before;
         nodes.say("the store is woken");
         nodes.stores[0].thaw();
