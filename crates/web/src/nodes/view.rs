@@ -136,12 +136,18 @@ impl NodesView {
 
     /// Since when this node is alone, why, and what that means now; `None` while it is not.
     pub(crate) fn alone_sentence(&self) -> Option<String> {
+        let since = self.alone_since()?;
+        let why = self.alone.as_ref().map_or("", |alone| &alone.why);
+        Some(format!(
+            "{since} – {why} Clients are answered as before. Of each limit, this node uses only its own share until the store is back."
+        ))
+    }
+
+    /// Only since when it is alone, without a full stop.
+    pub(crate) fn alone_since(&self) -> Option<String> {
         let alone = self.alone.as_ref()?;
         let since = Shown::new(alone.since, self.now, &self.zone).text;
-        Some(format!(
-            "This node has been alone since {since}: {} Limits: only this node's share is used until the store is back.",
-            alone.why
-        ))
+        Some(format!("This node has been alone since {since}"))
     }
 
     /// How the nodes are doing, in a sentence.

@@ -614,15 +614,16 @@ async fn pages_api_and_metrics_name_the_nodes_and_say_when_one_is_alone() {
     let page = browser.get("/").await.body;
     let sentence = "This node has been alone since ";
     assert!(page.contains(sentence), "{page}");
-    let means = "Limits: only this node&#39;s share is used until the store is back.";
-    assert!(page.contains(means), "{page}");
+    let means = "Of each limit, this node uses only its own share until the store is back.";
+    assert_eq!(page.matches(means).count(), 1, "{page}");
     assert!(page.contains("Not known"), "{page}");
     let settings = browser.get("/settings/access").await.body;
     assert!(settings.contains(sentence));
     assert!(!browser.get("/more").await.body.contains(sentence));
     let status = json_of(a, "/api/v1/status").await;
     assert_eq!(status["nodes"]["state"], "alone");
-    assert!(status["sentence"].as_str().unwrap().contains(sentence));
+    let told = status["sentence"].as_str().unwrap();
+    assert!(told.contains(sentence) && told.contains(means), "{told}");
     assert_eq!(status["ready"], true, "it serves");
     let all = json_of(a, "/api/v1/nodes").await;
     assert_eq!(all["nodes"][1]["state"], "unknown");
@@ -651,7 +652,7 @@ async fn a_store_that_refuses_is_named_with_what_to_do() {
     for path in ["/", "/settings/access"] {
         let page = browser.get(path).await.body;
         assert!(
-            page.contains(&format!(": {why}. Limits:")),
+            page.contains(&format!(" – {why}. Clients are answered as before.")),
             "{path}: {page}"
         );
     }

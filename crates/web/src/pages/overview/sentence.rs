@@ -8,20 +8,23 @@ use crate::{
 };
 
 /// Sentences with marks in place of times, each with the clock that its marks are read by.
-pub(super) struct Opening(Vec<(String, Option<Times>)>);
+pub(super) struct Opening {
+    fronts: Vec<(String, Option<Times>)>,
+    nodes: Option<NodesView>,
+}
 
 impl Opening {
     pub(super) fn of(app: &App) -> Self {
-        let mut told = Self::of_fronts(app);
-        let alone = NodesView::of(app).and_then(|view| view.alone_sentence());
-        told.0.extend(alone.map(|words| (words, None)));
-        told
+        Self {
+            fronts: Self::of_fronts(app),
+            nodes: NodesView::of(app),
+        }
     }
 
-    fn of_fronts(app: &App) -> Self {
+    fn of_fronts(app: &App) -> Vec<(String, Option<Times>)> {
         let network = network(app);
         if !network.is_empty() {
-            return Self(network);
+            return network;
         }
         let cards = app.fronts().iter();
         let cards = cards.filter_map(|front| Some((front, front.card.as_ref()?)));
@@ -37,7 +40,7 @@ impl Opening {
                 }
             })
             .collect();
-        Self(headline(told))
+        headline(told)
     }
 
     pub(super) fn html(&self) -> String {
@@ -45,7 +48,11 @@ impl Opening {
             Some(times) => times.html(words),
             None => crate::upstreams::escape(words),
         };
-        self.0.iter().map(html).collect::<Vec<_>>().join(" ")
+        let mut all: Vec<String> = self.fronts.iter().map(html).collect();
+        // Why, and what it means, stands below it on the page.
+        let since = self.nodes.as_ref().and_then(NodesView::alone_since);
+        all.extend(since.map(|since| format!("{}.", crate::upstreams::escape(&since))));
+        all.join(" ")
     }
 
     pub(super) fn plain(&self) -> String {
@@ -53,7 +60,9 @@ impl Opening {
             Some(times) => times.plain(words),
             None => words.clone(),
         };
-        self.0.iter().map(plain).collect::<Vec<_>>().join(" ")
+        let mut all: Vec<String> = self.fronts.iter().map(plain).collect();
+        all.extend(self.nodes.as_ref().and_then(NodesView::alone_sentence));
+        all.join(" ")
     }
 }
 
@@ -242,6 +251,13 @@ mod tests {
 
     use super::*;
 
+    fn of(fronts: Vec<(String, Option<Times>)>) -> Opening {
+        Opening {
+            fronts,
+            nodes: None,
+        }
+    }
+
     fn say(states: [CardState; 3], overload: Option<u64>) -> String {
         let overload = overload.map(|seconds| CardOverload {
             since: Duration::from_secs(seconds),
@@ -255,7 +271,7 @@ mod tests {
             overload: overload.clone().filter(|_| title == "Tracker"),
             why: None,
         });
-        Opening(headline(told.collect())).plain()
+        of(headline(told.collect())).plain()
     }
 
     #[test]
@@ -302,7 +318,7 @@ mod tests {
         ] {
             assert_eq!(say(states, overload), words);
         }
-        let nothing = Opening(headline(Vec::new())).plain();
+        let nothing = of(headline(Vec::new())).plain();
         assert_eq!(nothing, "Weir is running. No front is set up yet.");
     }
 
