@@ -47,6 +47,18 @@ async fn a_link_made_at_one_node_signs_in_at_another_and_then_nowhere() {
 }
 
 #[tokio::test]
+async fn a_link_that_was_just_made_is_looked_for_before_it_is_refused() {
+    let cluster = Cluster::new(2).await;
+    let [a, b] = &cluster.rigs[..] else {
+        panic!("two")
+    };
+    let link = a.app.sign_in_link().unwrap();
+    // Told, but nobody has read it.
+    a.app.exchange().await.unwrap();
+    assert_eq!(open(b, &link).await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
 async fn whoever_is_fastest_a_link_signs_in_once() {
     let cluster = Cluster::new(3).await;
     for round in 0..6 {
