@@ -7,6 +7,8 @@
 //! or adds something else to it, so that records have the order of what happened; most never move, because by then their
 //! upstream has been called more often than a ring holds.
 
+use std::num::NonZeroU64;
+
 use weir_dispatch::{Moment, Start, UpstreamId};
 
 use crate::record::{About, CallEnd, PackedCall};
@@ -45,9 +47,17 @@ struct LogPlace(PackedCall);
 /// The record of a call that begins, for whoever tells how it ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noted {
-    pub(crate) number: u64,
+    /// Not zero, so that an option of it is no larger: it is moved about with every call.
+    number: NonZeroU64,
     /// How many calls were noted before it; anything if it went to its ring at once.
     place: u64,
+}
+
+impl Noted {
+    /// The number of the record.
+    pub(crate) fn number(self) -> u64 {
+        self.number.get()
+    }
 }
 
 /// What an upstream has among the new calls. In one line of cache, which every call needs anyway.
@@ -134,12 +144,12 @@ impl NewCalls {
             // Records of other kinds are counted in the ring alone.
             of.have_moved(side.records.made());
         }
-        of.made += 1;
+        let number = NonZeroU64::MIN.saturating_add(of.made);
+        of.made = number.get();
         call.number = of.made as u16;
         call.back = (place as u16).wrapping_sub(of.newest);
         of.newest = place as u16;
         *self.at(place) = call;
-        let number = of.made;
         Noted { number, place }
     }
 
@@ -158,14 +168,17 @@ impl NewCalls {
         rings.sides[start.upstream.0 as usize]
             .new
             .have_moved(number);
-        Noted { number, place: 0 }
+        Noted {
+            number: NonZeroU64::new(number).expect("records are counted from 1"),
+            place: 0,
+        }
     }
 
     /// A call ended. Says whether that is noted: not if it has moved, or was written over.
     #[inline]
     pub(crate) fn end(&mut self, of: &NewOf, noted: Noted, end: CallEnd) -> bool {
         let is_here =
-            noted.number > of.moved && self.next - noted.place <= self.places.len() as u64;
+            noted.number() > of.moved && self.next - noted.place <= self.places.len() as u64;
         is_here && self.at(noted.place).end(end)
     }
 
@@ -353,7 +366,7 @@ mod tests {
             let (sides, most) = (&mut self.sides[..], KEPT);
             let noted = self.new.note(&mut Rings { sides, most }, &start, at, about);
             self.told[upstream].push((at, false));
-            assert_eq!(noted.number, self.told[upstream].len() as u64);
+            assert_eq!(noted.number(), self.told[upstream].len() as u64);
             noted
         }
 
@@ -364,9 +377,9 @@ mod tests {
             };
             let side = &mut self.sides[upstream];
             if !self.new.end(&side.new, noted, end) {
-                side.records.end(noted.number, end, None);
+                side.records.end(noted.number(), end, None);
             }
-            self.told[upstream][noted.number as usize - 1].1 = true;
+            self.told[upstream][noted.number() as usize - 1].1 = true;
         }
 
         /// Looks at the records of an upstream.

@@ -146,7 +146,7 @@ impl State {
             Ended::Finished(Outcome::Moot) => {
                 self.settle_calls(upstream);
                 if let Some(noted) = started.record {
-                    self.sides[shown].records.take_back(noted.number);
+                    self.sides[shown].records.take_back(noted.number());
                 }
                 self.withdraw_sent(started);
             }
@@ -194,7 +194,7 @@ impl State {
         let cause = latest.clone().or_else(words);
         self.settle_calls(started.upstream);
         let shown = self.heir(started.upstream).0 as usize;
-        self.sides[shown].records.end(noted.number, end, cause);
+        self.sides[shown].records.end(noted.number(), end, cause);
     }
 
     /// A call was not made after all: it did not count among calls, and its job ends as one that was never sent.
