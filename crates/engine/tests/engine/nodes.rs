@@ -816,6 +816,55 @@ async fn a_share_lasts_from_when_the_beat_was_sent() {
     assert!(heard <= sent, "{heard:?} {sent:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_the_store_did_not_hear_is_told_again() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(1000));
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    // Just after a beat, so that what is lost is the word about the throttling.
+    one.it().node.hurry();
+    pass(millis(10)).await;
+    let throttled = Noted {
+        outcome: Outcome::Throttled {
+            retry_after: Some(secs(600)),
+        },
+        takes: secs(1),
+        ..one.call(None)
+    };
+    let job = Job::new(one.it().upstream, COMPLETION);
+    one.it().engine.submit_detached(job, Arc::new(throttled));
+    pass(millis(500)).await;
+    one.store.fail(Fault::Unheard);
+    pass(secs(10)).await;
+    assert!(!one.is_alone());
+    two.ask(1);
+    pass(secs(60)).await;
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_was_not_heard_of_is_given_back() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.store.fail(Fault::Unanswered);
+    one.ask(1);
+    pass(millis(100)).await;
+    // Counted, and made in the share of a node that is alone.
+    assert_eq!((world.calls(), world.counted().await), (1, 1));
+    pass(secs(10)).await;
+    assert!(!one.is_alone());
+    let rows = world.store.rows(vec![world.key()]).await;
+    let starts = rows.expect("it answers").remove(0).starts;
+    assert_eq!(starts.len(), 1);
+    one.ask(30);
+    pass(secs(60)).await;
+    assert_eq!(world.calls(), 19);
+}
+
 /// Whatever goes wrong, no window is exceeded: nodes that are cut off, killed, stopped and started again, calls that are
 /// lost, late or repeated, stores that are restarted with all, some or none of what they held.
 #[tokio::test(start_paused = true)]
