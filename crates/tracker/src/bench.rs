@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use weir_engine::{Gate, Rate, Timeline};
 use weir_store::shared::Seal;
+use weir_tracker_proto::nodes::{self, Batch};
 use weir_tracker_proto::udp::{Family, Reply, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 use weir_web::seats::{Seating, Seats};
@@ -18,7 +19,7 @@ use crate::inbound::http::{ConnectionLimits, Http};
 use crate::inbound::udp::{UdpListener, UdpShared};
 use crate::ledger::{self, Ledger};
 use crate::rules::split;
-use crate::sharing::Outlet;
+use crate::sharing::{Lately, Outlet};
 use crate::swarm::{Age, Minute, Mirrored, Swarms};
 use crate::tally::Tallies;
 use crate::tracker::Tracker;
@@ -46,6 +47,9 @@ pub struct Listeners {
     http: Http,
     /// What the other nodes are to hear of.
     outlet: Option<Arc<Outlet>>,
+    lately: Lately,
+    /// Milliseconds of the store.
+    time: u64,
 }
 
 impl Listeners {
@@ -62,13 +66,37 @@ impl Listeners {
         listeners
     }
 
-    /// Packs what happened since the last time as it goes to the store; says how many bytes.
-    pub fn pack(&mut self, seal: &Seal) -> usize {
-        let mut bytes = 0;
+    /// Packs what happened in the last fifth of a second as it goes to the store.
+    pub fn pack(&mut self, seal: &Seal) -> Vec<Vec<u8>> {
+        let mut sealed = Vec::new();
+        self.time += 200;
         if let Some(outlet) = &self.outlet {
-            outlet.take(|part| bytes += seal.seal(&part.bytes).len());
+            outlet.take(|part| {
+                let mut batch = Vec::with_capacity(nodes::HEAD + part.bytes.len());
+                nodes::begin(0, &mut batch);
+                batch.extend_from_slice(&part.bytes);
+                self.lately.note_own(&batch, self.time);
+                sealed.push(seal.seal(&batch));
+            });
         }
-        bytes
+        sealed
+    }
+
+    /// Takes in what another node packed; says how many events that was.
+    pub fn take_in(&mut self, seal: &Seal, sealed: &[u8]) -> usize {
+        let Some(outlet) = &self.outlet else { return 0 };
+        self.time += 1;
+        let batch = seal
+            .open(sealed)
+            .expect("it was sealed with the same secret");
+        let batch = Batch::open(&batch).expect("it was packed here");
+        let heard = batch.events().flatten().filter(|event| {
+            let times = (self.time, self.time);
+            let swarms = (&**outlet, &*self.tracker.swarms);
+            let heard = self.lately.hear(swarms, event, times, (0, Minute::START));
+            heard.is_some()
+        });
+        heard.count()
     }
 
     /// The same beside other trackers.
@@ -124,6 +152,8 @@ impl Listeners {
                 limits,
                 (guests, Seats::new(Seating::new(1, None)), vital),
             ),
+            lately: Lately::new(tracker.swarms.seed().clone()),
+            time: 1_000_000,
             tracker,
             outlet,
         };

@@ -48,6 +48,8 @@ use crate::upstreams::Forwarder;
 
 pub(crate) use self::answers::TrackerSaid;
 pub(crate) use self::figures::{SharingCount, SharingFigures};
+#[cfg(feature = "bench")]
+pub(crate) use self::lately::Lately;
 pub(crate) use self::outlet::{Outlet, ToldPeerState};
 pub(crate) use self::places::{Places, read as read_places};
 

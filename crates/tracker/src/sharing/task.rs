@@ -14,10 +14,10 @@ use weir_tracker_proto::nodes::{self, Batch, LONGEST_ANSWER, PeerEvent, ToldAnsw
 
 use super::following::{Following, MOST};
 use super::lately::Lately;
-use super::outlet::{TakenEvents, endpoint};
+use super::outlet::TakenEvents;
 use super::{LAST_WORDS, Sharing, SharingCount};
 use crate::exchange::Exchange;
-use crate::swarm::ToldHere;
+use crate::swarm::{Minute, ToldHere};
 
 /// How old what happened may become before it is written.
 const EVERY: Duration = Duration::from_millis(200);
@@ -75,7 +75,7 @@ impl SharingTask {
         let progress = Progress {
             answers,
             following: Following::default(),
-            lately: Lately::default(),
+            lately: Lately::new(self.exchange.swarms.seed().clone()),
             backlog: VecDeque::new(),
             ahead: None,
             own_read: false,
@@ -162,9 +162,8 @@ impl SharingTask {
             let outgoing = self.outgoing(taken);
             if let Some(now) = store_now {
                 // What others wrote earlier and is read later is not true any more.
-                for (hash, at) in peers_of(&outgoing.body) {
-                    progress.lately.note(&hash, &at, now, now);
-                }
+                let batch = batch(Duration::ZERO, &outgoing.body);
+                progress.lately.note_own(&batch, now);
             }
             progress.backlog.push_back(outgoing);
         });
@@ -220,13 +219,7 @@ impl SharingTask {
             }
             Stream::Forwarded(_) => KEEP_ANSWERS,
         };
-        let mut batch = Vec::with_capacity(nodes::HEAD + first.body.len());
-        nodes::begin(
-            u32::try_from(age.as_millis()).unwrap_or(u32::MAX),
-            &mut batch,
-        );
-        batch.extend_from_slice(&first.body);
-        let sealed = self.sharing.node.seal().seal(&batch);
+        let sealed = self.sharing.node.seal().seal(&batch(age, &first.body));
         let events = first.events;
         let written = self
             .sharing
@@ -313,9 +306,11 @@ impl SharingTask {
         let age = Duration::from_millis(now.saturating_sub(then));
         match stream {
             Stream::Swarm(_) => {
+                let silent = u32::try_from(age.as_secs() / 60).unwrap_or(u32::MAX);
+                let minutes = (silent, self.exchange.clock.now().minute);
                 for event in batch.events() {
                     let Ok(event) = event else { return false };
-                    self.hear(progress, &event, (then, now), age);
+                    self.hear(progress, &event, (then, now), minutes);
                 }
             }
             Stream::Forwarded(_) => {
@@ -334,20 +329,16 @@ impl SharingTask {
         &self,
         progress: &mut Progress,
         event: &PeerEvent,
-        (then, now): (u64, u64),
-        age: Duration,
+        times: (u64, u64),
+        minutes: (u32, Minute),
     ) {
         let (sharing, exchange) = (&*self.sharing, &*self.exchange);
-        let at = endpoint(&event.at).filter(|at| sharing.outlet.may_tell(at));
-        let lately = &mut progress.lately;
-        let Some(at) = at.filter(|at| lately.note(&event.hash.0, at, then, now)) else {
+        let of = (&*sharing.outlet, &*exchange.swarms);
+        let heard = progress.lately.hear(of, event, times, minutes);
+        let Some((at, told)) = heard else {
             sharing.figures.count(SharingCount::Ignored, 1);
             return;
         };
-        let silent = u32::try_from(age.as_secs() / 60).unwrap_or(u32::MAX);
-        let told = exchange
-            .swarms
-            .hear(event, at, silent, exchange.clock.now().minute);
         sharing.figures.count(SharingCount::Read, 1);
         match told {
             ToldHere::Came => sharing.figures.count(SharingCount::Came, 1),
@@ -360,19 +351,15 @@ impl SharingTask {
     }
 }
 
-fn millis(moment: Moment) -> i128 {
-    i128::from(moment.0 / 1_000_000)
+/// A batch with its head.
+fn batch(age: Duration, body: &[u8]) -> Vec<u8> {
+    let mut batch = Vec::with_capacity(nodes::HEAD + body.len());
+    let age = u32::try_from(age.as_millis()).unwrap_or(u32::MAX);
+    nodes::begin(age, &mut batch);
+    batch.extend_from_slice(body);
+    batch
 }
 
-/// The peers that our own events are about.
-fn peers_of(events: &[u8]) -> Vec<([u8; 20], crate::swarm::PeerEndpoint)> {
-    let mut batch = Vec::with_capacity(nodes::HEAD + events.len());
-    nodes::begin(0, &mut batch);
-    batch.extend_from_slice(events);
-    let Ok(batch) = Batch::open(&batch) else {
-        return Vec::new();
-    };
-    let peers = batch.events().flatten();
-    let peers = peers.filter_map(|event| Some((event.hash.0, endpoint(&event.at)?)));
-    peers.collect()
+fn millis(moment: Moment) -> i128 {
+    i128::from(moment.0 / 1_000_000)
 }
