@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -436,7 +437,7 @@ fn every_announce_is_answered_while_the_store_goes_and_comes() {
                         _ => by_udp.announce(&peer, event),
                     };
                     counter.fetch_add(1, Ordering::Relaxed);
-                    thread::park_timeout(std::time::Duration::from_millis(5));
+                    thread::park_timeout(Duration::from_millis(5));
                 }
             });
         }
@@ -489,5 +490,90 @@ fn every_announce_is_answered_while_the_store_goes_and_comes() {
         rig.weir.signal("TERM");
         let (status, log) = Weir::end(rig.weir);
         assert!(status.success() && !log.contains("panicked"), "{log}");
+    }
+}
+
+/// Lets this happen at once and then in each of these spans, until the time is over.
+#[expect(clippy::disallowed_methods, reason = "real programs keep real time")]
+fn again_and_again(time: Duration, span: Duration, mut act: impl FnMut(u32)) {
+    let began = Instant::now();
+    for round in 0.. {
+        act(round);
+        let next = began + span * (round + 1);
+        if next > began + time {
+            return;
+        }
+        while let Some(wait) = next.checked_duration_since(Instant::now()) {
+            thread::park_timeout(wait);
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes five minutes: intervals are a minute at least"]
+fn for_five_minutes_a_tracker_is_asked_once_in_each_interval() {
+    let cluster = Cluster::forwarding(3, "announce_interval: 5s");
+    cluster.http.set(http::Behaviour::Good(http::Good {
+        interval: 60,
+        ..http::Good::default()
+    }));
+    again_and_again(Duration::from_secs(300), Duration::from_secs(5), |_| {
+        for (node, number) in cluster.nodes.iter().zip(1..) {
+            Peer::new(1, number).http(node.rig.tracker, Event::None);
+        }
+    });
+    let seen = cluster.http.seen();
+    let times: Vec<_> = (seen.iter())
+        .filter(|seen| announce_of(&seen.bytes).is_some())
+        .map(|seen| seen.at)
+        .collect();
+    // Those that come are a little late: clients drive them, and nodes note minutes.
+    assert!((4..=6).contains(&times.len()), "{times:?}");
+    let interval = Duration::from_secs(60);
+    assert!(
+        times.windows(2).all(|two| two[1] - two[0] >= interval),
+        "{times:?}"
+    );
+    assert_eq!(cluster.told_by_udp(1), 1, "its interval is half an hour");
+}
+
+#[test]
+#[ignore = "takes five minutes: peers are forgotten after three"]
+fn a_node_that_was_away_for_longer_than_streams_are_kept_is_whole() {
+    // Streams are kept for a third of the age and two intervals: 100 seconds.
+    let mut cluster = Cluster::start(3, "age: 3m\n  announce_interval: 20s");
+    for number in 1..21 {
+        let node = &cluster.nodes[usize::from(number) % 3];
+        Peer::new(1, number).http(node.rig.tracker, Event::Started);
+    }
+    until("the third has all of them", || {
+        given(&cluster.nodes[2], 1, 1..100).len() == 20
+    });
+    let streams = |redis: &Redis| -> Vec<String> {
+        let keys = redis.ask(&["KEYS", "weir:{swarm:*"]).unwrap();
+        let first = |key: &str| redis.ask(&["XRANGE", key, "-", "+", "COUNT", "1"]).unwrap();
+        keys.lines().map(first).collect()
+    };
+    let before = streams(&cluster.redis);
+    let dir = cluster.leave("TERM");
+    again_and_again(Duration::from_secs(280), Duration::from_secs(20), |round| {
+        for number in 11..31 {
+            let node = &cluster.nodes[(round as usize + usize::from(number)) % 2];
+            Peer::new(1, number).http(node.rig.tracker, Event::None);
+        }
+    });
+    let now = streams(&cluster.redis);
+    let same = before.iter().filter(|first| now.contains(first)).count();
+    assert!(
+        same <= 1,
+        "but for its own, they were trimmed: {before:?} {now:?}"
+    );
+    cluster.join(dir);
+    cluster.join(TempDir::new().unwrap());
+    let all: Vec<u16> = (11..31).collect();
+    for node in &cluster.nodes {
+        until("all have those who are here and no others", || {
+            given(node, 1, 1..100) == all
+        });
     }
 }
