@@ -190,7 +190,7 @@ fn numbers(weir: &Weir) -> BTreeMap<u64, String> {
         let number: u64 = fields.next().unwrap().parse().unwrap();
         let id = fields.nth(3).unwrap().to_owned();
         // The same by the article itself.
-        if number % 7 == 0 {
+        if number.is_multiple_of(7) {
             let stat = talk.say(&format!("STAT {number}"));
             assert_eq!(stat.line, format!("223 {number} {id}"));
         }
