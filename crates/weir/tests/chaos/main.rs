@@ -7,6 +7,10 @@
     clippy::unwrap_used,
     reason = "a test that cannot go on says where it stopped"
 )]
+#![expect(
+    clippy::print_stdout,
+    reason = "somebody waits for it for most of an hour"
+)]
 
 mod checker;
 mod clients;
