@@ -69,7 +69,7 @@ enum Door {
         #[arg(default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..))]
         minutes: u32,
     },
-    /// Run three Weirs on one store while store, nodes, clocks and the ways between them fail; takes most of an hour.
+    /// Run three Weirs on one store while store, nodes, clocks and the ways between them fail; takes about an hour.
     Chaos {
         /// How long the soak with random faults takes.
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
