@@ -4,6 +4,8 @@
 //! changes the features of shared crates, and each such set is built anew. A step that fails does
 //! not hide the next one; the end names every step that failed.
 
+use std::num::NonZero;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -162,11 +164,13 @@ fn unit(project: &Project) -> Result<()> {
 
 /// Runs tests with nextest where it is installed, for it ends tests that hang.
 fn run_tests(project: &Project, selection: &[&str]) -> Result<()> {
-    let mut command = if shell::on_path("cargo-nextest") {
-        project.cargo(&["nextest", "run"])
-    } else {
-        project.cargo(&["test"])
-    };
+    if !shell::on_path("cargo-nextest") {
+        return shell::run(project.cargo(&["test"]).args(selection));
+    }
+    // Tests of the whole program wait for real servers and clients much of the time: half as many again keep all cores busy.
+    let cores = thread::available_parallelism().map_or(2, NonZero::get);
+    let threads = (cores + cores.div_ceil(2)).to_string();
+    let mut command = project.cargo(&["nextest", "run", "--test-threads", &threads]);
     shell::run(command.args(selection))
 }
 
