@@ -64,6 +64,7 @@ parts!(
     a_repeat_gets_the_same_answer_and_a_late_ask_changes_nothing,
     the_gap_is_kept_by_all,
     what_an_upstream_told_is_kept_to,
+    what_is_only_counted_is_merged_and_not_forgotten,
     off_and_cleared,
     starts_told_count_once,
     shares_are_given_while_they_fit,

@@ -270,3 +270,29 @@ pub(in crate::shared) async fn starts_told_count_once(stage: &dyn Stage) {
     let refusal = refused(&*store, other(6, &[(DAY, 2)])).await;
     assert_eq!(refusal, (secs(4 * 3600 + 2), full(DAY, 2, 2)));
 }
+
+pub(in crate::shared) async fn what_is_only_counted_is_merged_and_not_forgotten(stage: &dyn Stage) {
+    join(stage, &[1]).await;
+    let store = stage.node(0);
+    for used in 1..=40 {
+        let told = ToldLimit {
+            ledger: QUERY,
+            window: HOUR,
+            limit: 100,
+            used: Some(used),
+        };
+        store.tell(UP, vec![Told::Limit(told)]).await.unwrap();
+        stage.advance(secs(1));
+    }
+    let row = store.rows(vec![UP]).await.unwrap().remove(0);
+    assert_eq!(row.counted.len(), MOST_COUNTED);
+    assert_eq!(row.counted.iter().map(|lump| lump.starts).sum::<u32>(), 40);
+    // Of those that became one, each counts at least as long as it would have.
+    stage.advance(secs(3562));
+    let row = store.rows(vec![UP]).await.unwrap().remove(0);
+    let left: u32 = row.counted.iter().map(|lump| lump.starts).sum();
+    assert_eq!(left, 40);
+    stage.advance(secs(40));
+    let row = store.rows(vec![UP]).await.unwrap().remove(0);
+    assert_eq!(row.counted, []);
+}
