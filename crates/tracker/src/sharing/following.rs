@@ -27,10 +27,13 @@ struct Followed {
     at_end: bool,
     /// When everything was last read and taken in.
     current: Moment,
+    /// Its node has left: it is read to its end once more, for the last words, and then no longer.
+    left: bool,
 }
 
 impl Following {
-    /// Reads these streams from now on, and no others; new ones from where `begin` says.
+    /// Reads these streams from now on; new ones from where `begin` says. Others are read to their end first: a node that stops
+    /// writes what it still has to say, and is no member any more a moment later.
     pub(super) fn follow(
         &mut self,
         streams: impl IntoIterator<Item = Stream>,
@@ -44,9 +47,25 @@ impl Following {
                 waiting: VecDeque::new(),
                 at_end: false,
                 current: now,
+                left: false,
             });
+            let followed = Followed {
+                left: false,
+                ..followed
+            };
             self.0.insert(stream, followed);
         }
+        before.retain(|_, one| !one.left || !one.at_end || !one.waiting.is_empty());
+        for one in before.values_mut().filter(|one| !one.left) {
+            one.left = true;
+            one.at_end = false;
+        }
+        self.0.append(&mut before);
+    }
+
+    /// Reads this one no longer.
+    pub(super) fn forget(&mut self, stream: Stream) {
+        self.0.remove(&stream);
     }
 
     pub(super) fn has(&self, stream: Stream) -> bool {
@@ -178,6 +197,31 @@ mod tests {
         assert_eq!(following.wanted(), [(A, Place::START), (B, Place::START)]);
         following.take(vec![end(A, &[40], Some(40)), end(B, &[], None)], Moment(1));
         assert_eq!(all(&mut following), [40]);
+    }
+
+    #[test]
+    fn the_last_words_of_a_node_that_has_left_are_read() {
+        let mut following = Following::default();
+        following.follow([A, B], |_| Place::START, Moment(0));
+        following.take(
+            vec![end(A, &[1], Some(1)), end(B, &[2], Some(2))],
+            Moment(1),
+        );
+        assert_eq!(all(&mut following), [1, 2]);
+        following.follow([A], |_| Place::START, Moment(2));
+        assert!(following.is_behind(), "it may have said something since");
+        following.take(vec![end(A, &[], Some(1)), end(B, &[3], Some(4))], Moment(3));
+        assert_eq!(all(&mut following), [3]);
+        following.follow([A], |_| Place::START, Moment(4));
+        following.take(vec![end(B, &[4], Some(4))], Moment(5));
+        assert_eq!(all(&mut following), [4]);
+        following.follow([A], |_| Place::START, Moment(6));
+        assert!(!following.has(B) && !following.is_behind());
+        // One that comes back is followed like any other.
+        following.follow([A, B], |_| place(4), Moment(7));
+        following.take(vec![end(B, &[], Some(4))], Moment(8));
+        following.follow([A, B], |_| place(4), Moment(9));
+        assert!(following.has(B));
     }
 
     #[test]

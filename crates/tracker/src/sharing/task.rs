@@ -253,6 +253,9 @@ impl SharingTask {
         let others = others.filter(|node| *node != me);
         let streams = others.flat_map(|node| [Stream::Swarm(node), Stream::Forwarded(node)]);
         let own = (!progress.own_read).then_some(Stream::Swarm(me));
+        if progress.own_read {
+            progress.following.forget(Stream::Swarm(me));
+        }
         let begin = |stream| sharing.places.get(stream);
         progress
             .following
