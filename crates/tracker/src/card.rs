@@ -157,9 +157,15 @@ impl Look {
             let trackers = counted(count as u64, "tracker", "trackers");
             sentence += &format!(" Announces go on to {trackers}.");
         }
-        if let Some(sharing) = self.sharing() {
-            let others = counted(sharing.others() as u64, "other node", "other nodes");
-            sentence += &format!(" Swarms are shared with {others}.");
+        match self.sharing() {
+            Some(sharing) if sharing.is_alone() => {
+                sentence += " Other nodes hear of these swarms when the store answers again.";
+            }
+            Some(sharing) => {
+                let others = counted(sharing.others() as u64, "other node", "other nodes");
+                sentence += &format!(" Swarms are shared with {others}.");
+            }
+            None => {}
         }
         sentence
     }

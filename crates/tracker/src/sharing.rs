@@ -186,6 +186,11 @@ impl Sharing {
         ]
     }
 
+    /// Whether the store answers, so that others hear of what happens here.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.node.is_alone()
+    }
+
     /// How many other nodes there are, as far as is known.
     pub(crate) fn others(&self) -> usize {
         let view = self.node.view();

@@ -651,7 +651,7 @@ async fn what_comes_from_other_nodes_is_counted_and_shown() {
     let text = weir_web::Stats::section(&look).text;
     assert!(text.contains(&"swarm_events read 1".to_owned()), "{text:?}");
     let mut registry = Registry::with_prefix("weir");
-    crate::metrics::register(look, &mut registry);
+    crate::metrics::register(look.clone(), &mut registry);
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();
     for line in [
@@ -664,4 +664,13 @@ async fn what_comes_from_other_nodes_is_counted_and_shown() {
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
+    // While the store is away nothing is shared, and nobody is told that it is.
+    one.store.cut(true);
+    tokio::time::sleep(MINUTE).await;
+    let later = "Other nodes hear of these swarms when the store answers again.";
+    let sentence = weir_web::Card::view(&look).sentence;
+    assert!(
+        one.node.is_alone() && sentence.ends_with(later),
+        "{sentence}"
+    );
 }
