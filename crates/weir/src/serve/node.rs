@@ -140,3 +140,35 @@ fn save(state: &File, kept: &KeptNode) {
         tracing::warn!(%error, "what this node knows of the others is not kept");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node that forgot its shares would have none while it is alone; one that forgot the others could not name them.
+    #[test]
+    fn nothing_is_forgotten_over_a_restart() {
+        let home = tempfile::TempDir::new().unwrap();
+        let state = File::open(home.path().join("state.db")).unwrap();
+        state.migrate(MIGRATIONS).unwrap();
+        assert_eq!(load(&state).unwrap(), KeptNode::default());
+        let share = |ledger, window, starts| Share {
+            upstream: UpstreamKey([200; 16]),
+            ledger,
+            window: Window(window),
+            starts,
+        };
+        let kept = KeptNode {
+            id: NodeId(u64::MAX),
+            runs: 7,
+            epoch: Epoch(u64::MAX - 1),
+            known: vec![(NodeId(3), Moment(5)), (NodeId(4), Moment(u64::MAX))],
+            shares: vec![share(Ledger::Query, 60, 5), share(Ledger::Grab, 86_400, 1)],
+            heard: Some(Moment(9)),
+        };
+        save(&state, &kept);
+        // What was handed over before is written before.
+        state.write_blocking(|_| Ok(())).unwrap();
+        assert_eq!(load(&state).unwrap(), kept);
+    }
+}
