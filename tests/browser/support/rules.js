@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 
 import { DESKTOP, NARROW, PHONE, mainLines } from './browser.js';
 
@@ -55,8 +56,9 @@ export async function saysTheSame(live, still, { lines = mainLines, own } = {}) 
   };
   const isSame = (found) => Object.values(found).every((lines) => lines.length === 0);
   let found = await compare();
-  // Something may have happened between the two looks.
-  for (let again = 0; again < 2 && !isSame(found); again += 1) {
+  // Something may have happened between the two looks, or be about to: a probe that is under way changes what is said for a while.
+  for (let again = 0; again < 6 && !isSame(found); again += 1) {
+    await wait(again * 400);
     live.answers = [];
     await Promise.all([live.reload(), still.reload()]);
     found = await compare();
