@@ -167,9 +167,9 @@ fn run_tests(project: &Project, selection: &[&str]) -> Result<()> {
     if !shell::on_path("cargo-nextest") {
         return shell::run(project.cargo(&["test"]).args(selection));
     }
-    // Tests of the whole program wait for real servers and clients much of the time: half as many again keep all cores busy.
+    // Tests of the whole program wait for real servers and clients much of the time: twice as many keep all cores busy.
     let cores = thread::available_parallelism().map_or(2, NonZero::get);
-    let threads = (cores + cores.div_ceil(2)).to_string();
+    let threads = (cores * 2).to_string();
     let mut command = project.cargo(&["nextest", "run", "--test-threads", &threads]);
     shell::run(command.args(selection))
 }
