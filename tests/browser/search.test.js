@@ -55,8 +55,9 @@ test('search', async (t) => {
 
   await t.test('first rows come before the slow indexer ends, and the rest by themselves', async () => {
     const page = await at();
+    const release = beacon.hold();
     await ask(page, 'example linux 13');
-    await page.getByText('Example Linux 13.1 netinst').waitFor({ timeout: 2_000 });
+    await page.getByText('Example Linux 13.1 netinst').waitFor();
     const slow = page.locator('li[data-indexer="beacon.example"]');
     assert.match(await slow.innerText(), /asking, \d of 6 s/);
     await rules.picture(page, 'search-running-1280-light');
@@ -64,10 +65,11 @@ test('search', async (t) => {
     const before = Number(await fill.getAttribute('width'));
     await wait(600);
     assert.ok(Number(await fill.getAttribute('width')) > before, 'the bar moves');
+    release();
     await page.getByText('Field Guide to River Plants').waitFor();
     await page.getByText(/^Finished /).waitFor();
     assert.match(await page.locator('h1').innerText(), /^6 results from 3 of 4 indexers\.$/);
-    assert.match(await slow.innerText(), /1 result · 2\.\d s/);
+    assert.match(await slow.innerText(), /1 result · [2-5]\.\d s/);
     // Who did not answer is named, with the reason and the time.
     const refused = await page.locator('li[data-indexer="harbor.example"]').innerText();
     assert.match(refused, /failed/);
