@@ -1,8 +1,8 @@
 //! Sessions, keys, sign-in links and form secrets as rows that all nodes hold: how they are written, read and merged.
 //!
 //! In the table of sessions a row's name is the session's hash. In the table of keys it begins with a letter: `k` and a key's
-//! hash, `f` and a node's number (its first key), `l` and a link's hash, `s` and a hash of a form secret. Rows of other kinds
-//! belong to others.
+//! hash, `f` and a node's number (its first key), `i` and the hash of a sign-in link, `s` and a hash of a form secret. Rows of
+//! other kinds belong to others (`l` to the keys of download links).
 
 use std::sync::Arc;
 
@@ -168,7 +168,7 @@ struct HeldKeys {
 
 impl Held for HeldKeys {
     fn is_ours(&self, id: &[u8]) -> bool {
-        matches!(id.first(), Some(b'k' | b'f' | b'l' | b's'))
+        matches!(id.first(), Some(b'k' | b'f' | b'i' | b's'))
     }
 
     fn rows(&self) -> Vec<HeldRow> {
@@ -263,7 +263,7 @@ fn take_key(
             let ours = kept.firsts.of(first.node).filter(|_| ours_is_later);
             Ok(ours.map_or(TakenRow::Same, |ours| TakenRow::KnowsMore(first_row(&ours))))
         }
-        b'l' => {
+        b'i' => {
             let (Ok(id), Some(news)) = (Hash::try_from(id), read_link(&row.fields)) else {
                 return Ok(TakenRow::Unread);
             };
@@ -399,7 +399,7 @@ fn link_row(id: Hash, news: LinkNews) -> HeldRow {
         }
     };
     HeldRow {
-        id: named(b'l', &id),
+        id: named(b'i', &id),
         fields: fields(value),
     }
 }

@@ -175,6 +175,18 @@ fn fifty_equal_searches_on_each_of_three_nodes_are_one_call_per_indexer() {
         assert_eq!(indexer.searches().len(), 1, "{:?}", indexer.searches());
         assert_eq!(indexer.introductions(), 1, "caps too");
     }
+    // Each kind of row is read by those it is meant for.
+    for one in &nodes.all {
+        let metrics = ask(one.web, "GET /metrics", KEY);
+        let ignored = metrics
+            .lines()
+            .filter(|line| line.starts_with("weir_store_rows_ignored"));
+        let ignored: Vec<&str> = ignored.collect();
+        assert!(
+            !ignored.is_empty() && ignored.iter().all(|line| line.ends_with(" 0")),
+            "{ignored:?}"
+        );
+    }
 }
 
 #[test]
