@@ -103,20 +103,31 @@ impl PeerEvent {
             PeerDid::Left => 1,
             PeerDid::Completed => 2,
         };
-        to.push(
-            kind | flag(self.seeder, SEEDER)
-                | flag(self.paused, PAUSED)
-                | flag(self.counted, COUNTED)
-                | flag(matches!(self.at, CompactPeer::V6(_)), IPV6)
-                | flag(self.downloads > 0, DOWNLOADS),
-        );
-        to.extend_from_slice(&self.hash.0);
-        to.extend_from_slice(self.at.wire());
-        if self.downloads > 0 {
-            to.extend_from_slice(&self.downloads.to_le_bytes());
-        }
+        let mut event = [0; LONGEST_EVENT];
+        event[0] = kind
+            | flag(self.seeder, SEEDER)
+            | flag(self.paused, PAUSED)
+            | flag(self.counted, COUNTED)
+            | flag(matches!(self.at, CompactPeer::V6(_)), IPV6)
+            | flag(self.downloads > 0, DOWNLOADS);
+        event[1..21].copy_from_slice(&self.hash.0);
+        let end = match &self.at {
+            CompactPeer::V4(wire) => {
+                event[21..27].copy_from_slice(wire);
+                27
+            }
+            CompactPeer::V6(wire) => {
+                event[21..39].copy_from_slice(wire);
+                39
+            }
+        };
+        event[end..end + 4].copy_from_slice(&self.downloads.to_le_bytes());
+        let end = if self.downloads > 0 { end + 4 } else { end };
+        // At once: what takes part after part of it asks for room each time.
+        to.extend_from_slice(&event[..end]);
     }
 
+    #[inline]
     fn read(bytes: &mut Front<'_>) -> Result<Self, BadBatch> {
         let [flags] = bytes.take()?;
         let did = match flags & KIND {
@@ -244,30 +255,34 @@ impl<'a> Batch<'a> {
 
     /// What happened to peers; ends after the first that cannot be read.
     pub fn events(self) -> impl Iterator<Item = Result<PeerEvent, BadBatch>> + 'a {
-        self.each(PeerEvent::read)
+        each(self.rest, PeerEvent::read)
     }
 
     /// What other trackers answered; ends after the first that cannot be read.
     pub fn answers(self) -> impl Iterator<Item = Result<ToldAnswer, BadBatch>> + 'a {
-        self.each(ToldAnswer::read)
+        each(self.rest, ToldAnswer::read)
     }
+}
 
-    fn each<T>(
-        self,
-        read: impl Fn(&mut Front<'a>) -> Result<T, BadBatch> + 'a,
-    ) -> impl Iterator<Item = Result<T, BadBatch>> + 'a {
-        let mut rest = self.rest;
-        std::iter::from_fn(move || {
-            if rest.0.is_empty() {
-                return None;
-            }
-            let read = read(&mut rest);
-            if read.is_err() {
-                rest.0 = &[];
-            }
-            Some(read)
-        })
-    }
+/// What happened to peers, from a batch that has no head yet; ends after the first that cannot be read.
+pub fn events(body: &[u8]) -> impl Iterator<Item = Result<PeerEvent, BadBatch>> {
+    each(Front(body), PeerEvent::read)
+}
+
+fn each<'a, T>(
+    mut rest: Front<'a>,
+    read: impl Fn(&mut Front<'a>) -> Result<T, BadBatch>,
+) -> impl Iterator<Item = Result<T, BadBatch>> {
+    std::iter::from_fn(move || {
+        if rest.0.is_empty() {
+            return None;
+        }
+        let read = read(&mut rest);
+        if read.is_err() {
+            rest.0 = &[];
+        }
+        Some(read)
+    })
 }
 
 /// Bytes that are read from their front.

@@ -8,8 +8,10 @@
 //! ```
 //!
 //! The difference of two counts is what the announces between them cost. `again` are announces of known peers, which change
-//! nothing; `came` are all of peers that are new. `alone` is one node; `shared` leaves each change for the others and packs
-//! it five times a second, at 50,000 announces a second; `heard` is the same and a second node, which takes it in.
+//! nothing; `told` are of known peers that others have to hear of; `came` are all of peers that are new. `day` is what a
+//! tracker hears in a day: of ten announces one peer comes, one goes, four are told of again, four are not. `alone` is one
+//! node; `shared` leaves each change for the others and packs it five times a second, at 50,000 announces a second; `heard`
+//! is the same and a second node, which takes it in.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -20,6 +22,14 @@ use weir_tracker::bench::Listeners;
 /// Announces between two packings: 50,000 a second.
 const PACKED: u32 = 10_000;
 const SWARMS: u32 = 1_000;
+
+/// What an announce is to the other nodes.
+enum Kind {
+    Came,
+    Left,
+    Told,
+    Again,
+}
 
 #[expect(
     clippy::print_stdout,
@@ -44,9 +54,23 @@ fn main() {
     let (mut bytes, mut heard) = (0, 0);
     for number in 0..count {
         let mut packet = packets[(number % PACKED) as usize];
-        if what == "came" {
-            // Another address each time.
-            packet[84..88].copy_from_slice(&(0x0b00_0000 + number).to_be_bytes());
+        // The swarm goes by the first digits, so that each has some of all.
+        let kind = match (what.as_str(), number / SWARMS % 10) {
+            ("came", _) | ("day", 0) => Kind::Came,
+            ("day", 1) => Kind::Left,
+            ("told", _) | ("day", 2..=5) => Kind::Told,
+            _ => Kind::Again,
+        };
+        match kind {
+            // Another address each time, and of who left the one that came before.
+            Kind::Came => packet[84..88].copy_from_slice(&(0x0b00_0000 + number).to_be_bytes()),
+            Kind::Left => {
+                packet[80..84].copy_from_slice(&3_u32.to_be_bytes());
+                packet[84..88].copy_from_slice(&(0x0b00_0000 + number - SWARMS).to_be_bytes());
+            }
+            // It has all of it, and has not.
+            Kind::Told => packet[71] = u8::from(number / PACKED % 2 == 0),
+            Kind::Again => {}
         }
         black_box(listeners.udp(&packet));
         if (number + 1) % PACKED == 0 {

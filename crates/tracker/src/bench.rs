@@ -75,7 +75,7 @@ impl Listeners {
                 let mut batch = Vec::with_capacity(nodes::HEAD + part.bytes.len());
                 nodes::begin(0, &mut batch);
                 batch.extend_from_slice(&part.bytes);
-                self.lately.note_own(&batch, self.time);
+                self.lately.note_own(&part.bytes, self.time);
                 sealed.push(seal.seal(&batch));
             });
         }
@@ -152,7 +152,7 @@ impl Listeners {
                 limits,
                 (guests, Seats::new(Seating::new(1, None)), vital),
             ),
-            lately: Lately::new(tracker.swarms.seed().clone()),
+            lately: Lately::new(tracker.swarms.seed()),
             time: 1_000_000,
             tracker,
             outlet,

@@ -212,7 +212,7 @@ impl Swarms {
         let hashed = self.hash(&arrival.hash);
         let mut shard = self.shard(hashed);
         match arrival.doing {
-            Doing::Leaves => Ok(self.leave(&mut shard, hashed, arrival, now)),
+            Doing::Leaves => Ok(self.leave(&mut shard, hashed, arrival)),
             Doing::TakesPart {
                 seeder,
                 completed,
@@ -252,8 +252,8 @@ impl Swarms {
 
     /// Whether a peer takes part in a swarm.
     pub fn has_peer(&self, hash: &[u8; 20], at: &PeerEndpoint) -> bool {
-        let holds = self.at(hash, |record, _| record.holds(at, &self.seed));
-        holds.unwrap_or(false)
+        let found = self.at(hash, |record, _| record.find(at, &self.seed));
+        found.flatten().is_some()
     }
 
     /// Looks at the record of a swarm, or changes it, under the lock of its shard; the flag says that the shard is to be
@@ -297,13 +297,17 @@ impl Swarms {
         let record = shard.at_mut(position).expect("it was found or put in");
         let before = record.cuts();
         record.freshen(&mut self.sweeping(SLICE, how.now), &self.seed);
-        let arrived = self.take_in(record, arrival.at, how);
+        let take_in = |record: &mut Record, at: &PeerEndpoint, how| {
+            let found = record.find(at, &self.seed);
+            self.take_in(record, (at, found), how)
+        };
+        let arrived = take_in(record, &arrival.at, how);
         // One client, so one download.
         let again = PeerStanding {
             completed: false,
             ..how
         };
-        let second = also.map(|also| self.take_in(record, also, again));
+        let second = also.map(|also| take_in(record, &also, again));
         let places = [Some(arrived.position), second.map(|second| second.position)];
         // Who comes, completes and goes in turn is no longer known here each time: it counts as often as others hear of it.
         let counts = arrived.finished && (may(Consent::Completed) || !arrived.new);
@@ -352,7 +356,7 @@ impl Swarms {
         at: &PeerEndpoint,
     ) -> Result<(), Full> {
         let record = found.and_then(|position| shard.at_mut(position));
-        if record.is_some_and(|record| record.holds(at, &self.seed)) {
+        if record.is_some_and(|record| record.find(at, &self.seed).is_some()) {
             return Ok(());
         }
         let peers = self.census.peers();
@@ -378,15 +382,23 @@ impl Swarms {
     }
 
     #[inline]
-    fn take_in(&self, record: &mut Record, at: PeerEndpoint, how: PeerStanding) -> Arrived {
-        let arrived = match at {
-            PeerEndpoint::V4(wire) => record.arrive_v4(entry::v4(wire, how.now), how, &self.seed),
-            PeerEndpoint::V6(wire) => record.arrive_v6(entry::v6(wire, how.now), how, &self.seed),
-        };
+    fn take_in(
+        &self,
+        record: &mut Record,
+        (at, found): (&PeerEndpoint, Option<usize>),
+        how: PeerStanding,
+    ) -> Arrived {
+        let arrived = record.arrive(at, found, how, &self.seed);
         if arrived.new {
             self.sketch.add(at.wire());
         }
         arrived
+    }
+
+    /// Takes a peer out that was found there.
+    fn take_out(&self, record: &mut Record, at: &PeerEndpoint, position: usize) {
+        record.leave(at, position, &self.seed);
+        self.sketch.remove(at.wire());
     }
 
     #[inline]
@@ -441,13 +453,7 @@ impl Swarms {
         }
     }
 
-    fn leave(
-        &self,
-        shard: &mut Shard,
-        hashed: u64,
-        arrival: &SwarmAnnounce,
-        now: Minute,
-    ) -> AfterAnnounce {
+    fn leave(&self, shard: &mut Shard, hashed: u64, arrival: &SwarmAnnounce) -> AfterAnnounce {
         let nobody = AfterAnnounce {
             counts: SwarmCounts::default(),
             new: false,
@@ -466,17 +472,12 @@ impl Swarms {
         };
         let (before, mut any) = (record.cuts(), false);
         for at in [Some(arrival.at), arrival.also].into_iter().flatten() {
-            let left = match at {
-                PeerEndpoint::V4(wire) => record.leave_v4(&entry::v4(wire, now), &self.seed),
-                PeerEndpoint::V6(wire) => record.leave_v6(&entry::v6(wire, now), &self.seed),
+            let Some(found) = record.find(&at, &self.seed) else {
+                continue;
             };
-            any |= left;
-            if left {
-                self.sketch.remove(at.wire());
-            }
-            if let Some(outlet) = &self.outlet
-                && left
-            {
+            any = true;
+            self.take_out(record, &at, found);
+            if let Some(outlet) = &self.outlet {
                 let peer = ToldPeerState {
                     did: PeerDid::Left,
                     seeder: false,

@@ -1,62 +1,90 @@
 //! What happened to peers within the last ten seconds, and when: streams of several nodes are not read in the order of
 //! what they tell. Of two events of one peer the later one counts, also if it was read first.
 //!
-//! Every event of every node passes here, so a note has to cost little: it is 16 bytes in one of eight places, which one
-//! keyed hash chooses, and is written over when eight later ones want these places. Nothing is looked for to be removed.
+//! Every event of every node passes here, so a note has to cost little: it is 8 bytes in one of eight places that fill a
+//! line of the cache, which one keyed hash chooses, and is written over when eight later ones want these places. Nothing
+//! is looked for to be removed.
 
-use weir_tracker_proto::nodes::{Batch, PeerEvent};
+use std::fmt;
+
+use weir_tracker_proto::nodes::{self, PeerEvent};
 
 use super::outlet::{Outlet, endpoint};
 use crate::clock::Minute;
 use crate::swarm::{PeerEndpoint, Seed, Swarms, ToldHere};
 
 /// How long an event is remembered, in milliseconds of the store.
-const LASTS: u64 = 10_000;
-/// With eight notes each, two megabytes: what six thousand peers do in each second is remembered, but for one in a hundred.
+const LASTS: u32 = 10_000;
+/// With eight notes each, a megabyte: what six thousand peers do in each second is remembered, but for one in a hundred.
 const SETS: usize = 1 << 14;
 const WAYS: usize = 8;
 
-/// When something happened to a peer. None has happened at 0.
+/// When something happened to some peers, the latest first.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 struct Noted {
-    /// The hash of swarm and peer; two peers that have the same are as good as one here.
-    who: u64,
-    /// In milliseconds of the store.
-    then: u64,
+    /// What the hashes of swarm and peer have beside the number of the set; two peers that have the same are as good as
+    /// one here.
+    who: [u32; WAYS],
+    /// The low bits of the store's milliseconds. What is seven weeks old looks new again, for ten seconds, and costs its
+    /// peer one event at the worst.
+    then: [u32; WAYS],
+}
+
+impl Noted {
+    /// Where a peer is, if it is here.
+    #[inline]
+    fn find(&self, who: u32) -> Option<usize> {
+        // All of them at once: the compiler makes two comparisons of it.
+        let found = self.who.map(|noted| noted == who);
+        found.iter().position(|found| *found)
+    }
+
+    /// Puts a peer in; the one that was put in first of all has to go.
+    #[inline]
+    fn put(&mut self, who: u32, then: u32) {
+        self.who.copy_within(..WAYS - 1, 1);
+        self.then.copy_within(..WAYS - 1, 1);
+        self.who[0] = who;
+        self.then[0] = then;
+    }
 }
 
 /// A bounded memory of what happened when.
 #[derive(Debug)]
 pub(crate) struct Lately {
-    seed: Seed,
-    sets: Box<[[Noted; WAYS]]>,
+    keys: Keys,
+    sets: Box<[Noted]>,
 }
 
 impl Lately {
-    pub(crate) fn new(seed: Seed) -> Self {
+    pub(crate) fn new(seed: &Seed) -> Self {
         Self {
-            seed,
-            sets: vec![[Noted::default(); WAYS]; SETS].into(),
+            keys: Keys::new(seed),
+            sets: vec![Noted::default(); SETS].into(),
         }
     }
 
     /// Something happened to a peer at `then`, and is heard of at `now`. Says whether it is the latest as far as is known;
     /// else it is not true any more.
+    #[inline]
     pub(crate) fn note(&mut self, hash: &[u8; 20], at: &PeerEndpoint, then: u64, now: u64) -> bool {
-        let who = self.who(hash, at);
-        let ways = &mut self.sets[who as usize % SETS];
-        let lasts = |noted: &Noted| now.saturating_sub(noted.then) < LASTS;
-        let place = match ways.iter().position(|noted| noted.who == who) {
-            Some(place) if ways[place].then > then && lasts(&ways[place]) => return false,
-            Some(place) => place,
-            None => {
-                let oldest = (0..WAYS).min_by_key(|place| ways[*place].then);
-                oldest.unwrap_or_default()
+        let hash = self.keys.hash(hash, at.wire());
+        let set = &mut self.sets[hash as usize % SETS];
+        let who = (hash >> 32) as u32;
+        // How old something is, and ten seconds more: a clock that is ahead of ours by less does no harm.
+        let ago = |then: u32| (now as u32).wrapping_add(LASTS).wrapping_sub(then);
+        let age = (now + u64::from(LASTS)).saturating_sub(then);
+        let age = u32::try_from(age).unwrap_or(u32::MAX).min(2 * LASTS);
+        let place = set.find(who);
+        if place.is_some_and(|place| ago(set.then[place]) < age) {
+            return false;
+        }
+        if age < 2 * LASTS {
+            match place {
+                Some(place) => set.then[place] = then as u32,
+                None => set.put(who, then as u32),
             }
-        };
-        let noted = Noted { who, then };
-        if lasts(&noted) {
-            ways[place] = noted;
         }
         true
     }
@@ -77,31 +105,50 @@ impl Lately {
         Some((at, swarms.hear(event, at, silent, minute)))
     }
 
-    /// Notes what is in a batch of our own, which happened just now.
-    pub(crate) fn note_own(&mut self, batch: &[u8], now: u64) {
-        let Ok(batch) = Batch::open(batch) else {
-            return;
-        };
-        for event in batch.events().flatten() {
+    /// Notes what is in the body of a batch of our own, which happened just now.
+    pub(crate) fn note_own(&mut self, body: &[u8], now: u64) {
+        for event in nodes::events(body).flatten() {
             if let Some(at) = endpoint(&event.at) {
                 self.note(&event.hash.0, &at, now, now);
             }
         }
     }
+}
 
-    fn who(&self, hash: &[u8; 20], at: &PeerEndpoint) -> u64 {
-        let mut bytes = [0; 38];
+/// What chooses a place: sums and products of what comes and of secret numbers, which take a tenth of the time of the
+/// keyed hash of the swarms. That is enough here: nobody can see where something is noted, each word meets a secret before
+/// anything else, and who could crowd a place would gain no more than that ten seconds are forgotten there.
+#[derive(Clone)]
+struct Keys([u64; WORDS]);
+
+/// Words of a swarm and a peer: 20 bytes, and at most 18.
+const WORDS: usize = 6;
+
+impl Keys {
+    fn new(seed: &Seed) -> Self {
+        Self(std::array::from_fn(|word| seed.hash(&[b'k', word as u8])))
+    }
+
+    #[inline]
+    fn hash(&self, hash: &[u8; 20], wire: &[u8]) -> u64 {
+        let mut bytes = [0; WORDS * 8];
         bytes[..20].copy_from_slice(hash);
-        match at {
-            PeerEndpoint::V4(wire) => {
-                bytes[20..26].copy_from_slice(wire);
-                self.seed.hash(&bytes[..26])
-            }
-            PeerEndpoint::V6(wire) => {
-                bytes[20..].copy_from_slice(wire);
-                self.seed.hash(&bytes)
-            }
+        bytes[20..][..wire.len()].copy_from_slice(wire);
+        let (words, _) = bytes.as_chunks();
+        let mut sum = 0_u128;
+        for pair in 0..WORDS / 2 {
+            let [one, other] = [2 * pair, 2 * pair + 1]
+                .map(|word| u64::from_le_bytes(words[word]).wrapping_add(self.0[word]));
+            sum = sum.wrapping_add(u128::from(one) * u128::from(other));
         }
+        (sum >> 64) as u64 ^ sum as u64
+    }
+}
+
+/// They are secret.
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys")
     }
 }
 
@@ -113,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_is_older_than_the_latest_is_ignored_for_ten_seconds() {
-        let mut lately = Lately::new(Seed::new([1; 16]));
+        let mut lately = Lately::new(&Seed::new([1; 16]));
         let six = PeerEndpoint::new("2001:db8::1".parse().unwrap(), 1);
         for at in [PEER, six] {
             assert!(lately.note(&[1; 20], &at, 5_000, 5_100));
@@ -132,7 +179,7 @@ mod tests {
 
     #[test]
     fn later_ones_take_the_places_of_those_before() {
-        let mut lately = Lately::new(Seed::new([1; 16]));
+        let mut lately = Lately::new(&Seed::new([1; 16]));
         let hash = |number: u64| {
             let mut hash = [0; 20];
             hash[..8].copy_from_slice(&number.to_le_bytes());
@@ -142,11 +189,14 @@ mod tests {
         for number in 0..all {
             assert!(lately.note(&hash(number), &PEER, 1000 + number / 100, 7000));
         }
-        // Half of what there is room for is as good as always there.
-        let last = (all - (SETS * WAYS) as u64 / 2..all).filter(|number| {
-            let then = 999 + number / 100;
-            !lately.note(&hash(*number), &PEER, then, 7000)
-        });
+        // Half of what there is room for is as good as always there. The latest are asked for first: what is missed is noted
+        // again, in the place of one that is older still.
+        let last = (all - (SETS * WAYS) as u64 / 2..all)
+            .rev()
+            .filter(|number| {
+                let then = 999 + number / 100;
+                !lately.note(&hash(*number), &PEER, then, 7000)
+            });
         let remembered = last.count();
         assert!(remembered > SETS * WAYS / 2 * 98 / 100, "{remembered}");
     }

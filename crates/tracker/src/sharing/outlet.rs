@@ -37,6 +37,14 @@ struct Buffer {
     events: u32,
 }
 
+impl Buffer {
+    /// Takes everything out, and leaves as much room as was needed.
+    fn exchange(&mut self) -> Self {
+        let bytes = Vec::with_capacity(self.bytes.len());
+        std::mem::replace(self, Self { bytes, events: 0 })
+    }
+}
+
 /// Events that were taken out, without the head of their batch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TakenEvents {
@@ -111,7 +119,7 @@ impl Outlet {
     pub(crate) fn take(&self, mut part: impl FnMut(TakenEvents)) {
         let mut taken = TakenEvents::default();
         for buffer in &self.buffers {
-            let Buffer { bytes, events } = std::mem::take(&mut *buffer.lock());
+            let Buffer { bytes, events } = buffer.lock().exchange();
             if taken.bytes.len() + bytes.len() > BUFFER {
                 part(std::mem::take(&mut taken));
             }

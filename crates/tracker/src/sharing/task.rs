@@ -15,7 +15,7 @@ use weir_tracker_proto::nodes::{self, Batch, LONGEST_ANSWER, PeerEvent, ToldAnsw
 use super::following::{Following, MOST};
 use super::lately::Lately;
 use super::outlet::TakenEvents;
-use super::{LAST_WORDS, Sharing, SharingCount};
+use super::{LAST_WORDS, Sharing, SharingCount, SharingFigures};
 use crate::exchange::Exchange;
 use crate::swarm::{Minute, ToldHere};
 
@@ -75,7 +75,7 @@ impl SharingTask {
         let progress = Progress {
             answers,
             following: Following::default(),
-            lately: Lately::new(self.exchange.swarms.seed().clone()),
+            lately: Lately::new(self.exchange.swarms.seed()),
             backlog: VecDeque::new(),
             ahead: None,
             own_read: false,
@@ -162,8 +162,7 @@ impl SharingTask {
             let outgoing = self.outgoing(taken);
             if let Some(now) = store_now {
                 // What others wrote earlier and is read later is not true any more.
-                let batch = batch(Duration::ZERO, &outgoing.body);
-                progress.lately.note_own(&batch, now);
+                progress.lately.note_own(&outgoing.body, now);
             }
             progress.backlog.push_back(outgoing);
         });
@@ -311,10 +310,16 @@ impl SharingTask {
             Stream::Swarm(_) => {
                 let silent = u32::try_from(age.as_secs() / 60).unwrap_or(u32::MAX);
                 let minutes = (silent, self.exchange.clock.now().minute);
+                let mut heard = HeardCounts::default();
+                let mut all = true;
                 for event in batch.events() {
-                    let Ok(event) = event else { return false };
-                    self.hear(progress, &event, (then, now), minutes);
+                    match event {
+                        Ok(event) => heard.add(self.hear(progress, &event, (then, now), minutes)),
+                        Err(_) => all = false,
+                    }
                 }
+                heard.tell(&self.sharing.figures);
+                return all;
             }
             Stream::Forwarded(_) => {
                 for answer in batch.answers() {
@@ -327,30 +332,45 @@ impl SharingTask {
         true
     }
 
-    /// Takes in what happened to a peer at another node.
+    /// Takes in what happened to a peer at another node; `None` if something later is known, or it is not believed.
     fn hear(
         &self,
         progress: &mut Progress,
         event: &PeerEvent,
         times: (u64, u64),
         minutes: (u32, Minute),
-    ) {
-        let (sharing, exchange) = (&*self.sharing, &*self.exchange);
-        let of = (&*sharing.outlet, &*exchange.swarms);
-        let heard = progress.lately.hear(of, event, times, minutes);
-        let Some((at, told)) = heard else {
-            sharing.figures.count(SharingCount::Ignored, 1);
-            return;
-        };
-        sharing.figures.count(SharingCount::Read, 1);
-        match told {
-            ToldHere::Came => sharing.figures.count(SharingCount::Came, 1),
-            ToldHere::Ignored => sharing.figures.count(SharingCount::Ignored, 1),
-            ToldHere::Left { last, forwarded } if forwarded => {
-                exchange.forwarding.send_left(&event.hash.0, at, last);
-            }
-            ToldHere::Left { .. } | ToldHere::WasHere => {}
+    ) -> Option<ToldHere> {
+        let exchange = &*self.exchange;
+        let of = (&*self.sharing.outlet, &*exchange.swarms);
+        let (at, told) = progress.lately.hear(of, event, times, minutes)?;
+        if let ToldHere::Left { last, forwarded } = told
+            && forwarded
+        {
+            exchange.forwarding.send_left(&event.hash.0, at, last);
         }
+        Some(told)
+    }
+}
+
+/// What came of the events of one entry, to be counted at once.
+#[derive(Debug, Default)]
+struct HeardCounts {
+    read: u64,
+    came: u64,
+    ignored: u64,
+}
+
+impl HeardCounts {
+    fn add(&mut self, told: Option<ToldHere>) {
+        self.read += u64::from(told.is_some());
+        self.came += u64::from(told == Some(ToldHere::Came));
+        self.ignored += u64::from(matches!(told, None | Some(ToldHere::Ignored)));
+    }
+
+    fn tell(&self, figures: &SharingFigures) {
+        figures.count(SharingCount::Read, self.read);
+        figures.count(SharingCount::Came, self.came);
+        figures.count(SharingCount::Ignored, self.ignored);
     }
 }
 

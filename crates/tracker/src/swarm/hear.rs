@@ -2,7 +2,7 @@
 
 use weir_tracker_proto::nodes::{PeerDid, PeerEvent};
 
-use super::entry::{self, PeerEndpoint};
+use super::entry::{EntryTail, PeerEndpoint};
 use super::record::{PeerStanding, Record};
 use super::{ForwardFlags, Swarms};
 use crate::clock::Minute;
@@ -39,12 +39,16 @@ impl Swarms {
         let hashed = self.hash(hash);
         let mut shard = self.shard(hashed);
         let found = shard.find(hashed, hash);
-        let known = found.and_then(|position| shard.at_mut(position)?.look_up(&at, &self.seed));
+        let record = found.and_then(|position| shard.at_mut(position));
+        let known = record.and_then(|record| {
+            let place = record.find(&at, &self.seed)?;
+            Some((place, record.known(&at, place)))
+        });
         let is_later =
-            |(tail, _): (entry::EntryTail, bool)| u32::from(tail.silent_for(now)) < silent;
+            |(_, (tail, _)): (_, (EntryTail, _))| u32::from(tail.silent_for(now)) < silent;
         let later = known.is_some_and(is_later);
         if event.did == PeerDid::Left {
-            let (Some(position), Some(_), false) = (found, known, later) else {
+            let (Some(position), Some((place, _)), false) = (found, known, later) else {
                 return ToldHere::Ignored;
             };
             shard.changed = true;
@@ -52,11 +56,7 @@ impl Swarms {
                 return ToldHere::Ignored;
             };
             let before = record.cuts();
-            match at {
-                PeerEndpoint::V4(wire) => record.leave_v4(&entry::v4(wire, now), &self.seed),
-                PeerEndpoint::V6(wire) => record.leave_v6(&entry::v6(wire, now), &self.seed),
-            };
-            self.sketch.remove(at.wire());
+            self.take_out(record, &at, place);
             self.census.changed(before, record.cuts());
             record.hear_downloads(event.downloads);
             let forwarded = record.flags().has(ForwardFlags::FORWARDED);
@@ -88,7 +88,7 @@ impl Swarms {
         let completed = event.did == PeerDid::Completed;
         let how = match known {
             // Only that it finished is news.
-            Some((tail, seeder)) if later => PeerStanding {
+            Some((_, (tail, seeder))) if later => PeerStanding {
                 seeder: seeder || completed,
                 completed: completed || event.counted,
                 paused: tail.is_paused(),
@@ -101,7 +101,8 @@ impl Swarms {
                 now: now.minus(silent),
             },
         };
-        let arrived = self.take_in(record, at, how);
+        let place = known.map(|(place, _)| place);
+        let arrived = self.take_in(record, (&at, place), how);
         if arrived.finished && completed {
             record.count_download();
         }

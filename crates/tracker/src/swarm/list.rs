@@ -45,7 +45,7 @@ impl<const N: usize> PeerList<N> {
             ..Self::default()
         };
         list.index = list.new_index(seed);
-        list.count_addresses();
+        list.keep_addresses(None);
         list
     }
 
@@ -59,8 +59,8 @@ impl<const N: usize> PeerList<N> {
         &self.slots
     }
 
-    pub(super) fn addresses(&self) -> [u32; 2] {
-        self.addresses.map(u32::from)
+    pub(super) fn addresses(&self) -> [u8; 2] {
+        self.addresses
     }
 
     #[inline]
@@ -68,6 +68,7 @@ impl<const N: usize> PeerList<N> {
         PeerSlice {
             slots: &mut self.slots,
             cut: self.cut,
+            addresses: (self.cut.len as usize <= SCAN).then_some(self.addresses),
             index: self.index.as_mut(),
             seed,
         }
@@ -83,9 +84,10 @@ impl<const N: usize> PeerList<N> {
         let before = self.cut;
         let mut peers = self.peers(seed);
         let result = act(&mut peers);
+        let addresses = peers.addresses;
         self.cut = peers.cut;
         if self.cut != before {
-            self.count_addresses();
+            self.keep_addresses(addresses);
         }
         result
     }
@@ -142,9 +144,11 @@ impl<const N: usize> PeerList<N> {
         (len > SCAN).then(|| Index::of(&self.slots[..len], seed))
     }
 
-    fn count_addresses(&mut self) {
+    /// Keeps how many addresses there are, or counts them, if they are few.
+    fn keep_addresses(&mut self, known: Option<[u8; 2]>) {
         if self.cut.len as usize <= SCAN {
-            self.addresses = distinct(&self.slots, self.cut).map(|count| count as u8);
+            self.addresses = known.unwrap_or_else(|| distinct(&self.slots, self.cut));
+            debug_assert_eq!(self.addresses, distinct(&self.slots, self.cut));
         }
     }
 }

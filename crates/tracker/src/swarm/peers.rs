@@ -15,6 +15,8 @@ pub(super) const SCAN: usize = 64;
 pub(super) struct PeerSlice<'a, const N: usize> {
     pub(super) slots: &'a mut [PeerEntry<N>],
     pub(super) cut: Cut,
+    /// Different addresses among seeders and among leechers, where they are kept; not of more than [`SCAN`] peers.
+    pub(super) addresses: Option<[u8; 2]>,
     pub(super) index: Option<&'a mut Index>,
     pub(super) seed: &'a Seed,
 }
@@ -57,6 +59,8 @@ impl<const N: usize> PeerSlice<'_, N> {
     /// Puts a peer in that is not there; there must be a free slot and room in the index.
     pub(super) fn insert(&mut self, entry: PeerEntry<N>, seeder: bool) -> usize {
         let mut position = self.cut.len();
+        self.addresses = self.addresses.filter(|_| position < SCAN);
+        self.address_came(&entry, seeder);
         if seeder {
             let border = self.cut.border();
             self.shift(border, position);
@@ -73,6 +77,7 @@ impl<const N: usize> PeerSlice<'_, N> {
 
     pub(super) fn remove(&mut self, position: usize) {
         let taken = self.cut.len();
+        self.address_goes(position);
         if let Some(index) = &mut self.index {
             index.remove(&self.slots[..taken], position, self.seed);
         }
@@ -92,6 +97,9 @@ impl<const N: usize> PeerSlice<'_, N> {
         if self.is_seeder(position) == seeder {
             return position;
         }
+        self.address_goes(position);
+        let entry = self.slots[position];
+        self.address_came(&entry, seeder);
         let other = if seeder {
             self.cut.seeders += 1;
             self.cut.border() - 1
@@ -122,6 +130,31 @@ impl<const N: usize> PeerSlice<'_, N> {
         (position < self.cut.len()).then_some(position)
     }
 
+    /// A peer comes to the seeders or to the leechers, and is not among them yet.
+    fn address_came(&mut self, entry: &PeerEntry<N>, seeder: bool) {
+        if let Some(mut addresses) = self.addresses {
+            addresses[usize::from(!seeder)] += u8::from(self.with_address(entry, seeder) == 0);
+            self.addresses = Some(addresses);
+        }
+    }
+
+    /// The peer at `position` goes from among the seeders or the leechers, and is still there.
+    fn address_goes(&mut self, position: usize) {
+        if let Some(mut addresses) = self.addresses {
+            let (entry, seeder) = (&self.slots[position], self.is_seeder(position));
+            addresses[usize::from(!seeder)] -= u8::from(self.with_address(entry, seeder) == 1);
+            self.addresses = Some(addresses);
+        }
+    }
+
+    /// How many of the seeders or of the leechers have the address of a peer.
+    fn with_address(&self, entry: &PeerEntry<N>, seeder: bool) -> usize {
+        let (seeders, leechers) = self.slots[..self.cut.len()].split_at(self.cut.border());
+        let among = if seeder { seeders } else { leechers };
+        let same = |other: &&PeerEntry<N>| other.address() == entry.address();
+        among.iter().filter(same).count()
+    }
+
     fn swap(&mut self, one: usize, other: usize) {
         if one == other {
             return;
@@ -145,7 +178,7 @@ impl<const N: usize> PeerSlice<'_, N> {
 }
 
 /// How many different addresses there are among a few peers.
-pub(super) fn addresses<const N: usize>(entries: &[PeerEntry<N>]) -> u32 {
+pub(super) fn addresses<const N: usize>(entries: &[PeerEntry<N>]) -> u8 {
     let first_of_its_address = |(position, entry): &(usize, &PeerEntry<N>)| {
         let before = &entries[..*position];
         before
@@ -153,7 +186,7 @@ pub(super) fn addresses<const N: usize>(entries: &[PeerEntry<N>]) -> u32 {
             .all(|other| other.address() != entry.address())
     };
     let count = entries.iter().enumerate().filter(first_of_its_address);
-    count.count() as u32
+    count.count() as u8
 }
 
 #[cfg(test)]

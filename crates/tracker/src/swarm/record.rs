@@ -160,55 +160,66 @@ impl Record {
         now.short().wrapping_sub(self.born)
     }
 
+    /// Where a peer stands in the list of its family, if it is here.
     #[inline]
-    pub(super) fn arrive_v4(
+    pub(super) fn find(&mut self, at: &PeerEndpoint, seed: &Seed) -> Option<usize> {
+        let any = Minute::START; // is not looked at
+        match (at, &mut self.body) {
+            (PeerEndpoint::V4(wire), body) => body.find_v4(&entry::v4(*wire, any), seed),
+            (PeerEndpoint::V6(wire), PeerForm::Large(large)) => {
+                large.v6.peers(seed).find(&entry::v6(*wire, any))
+            }
+            (PeerEndpoint::V6(_), _) => None,
+        }
+    }
+
+    /// What is known of the peer that was found there, and whether it is a seeder.
+    pub(super) fn known(&self, at: &PeerEndpoint, position: usize) -> (EntryTail, bool) {
+        let (v4, v6) = self.cuts();
+        let (tail, cut) = match at {
+            PeerEndpoint::V4(_) => (self.slots_v4()[position].entry_tail(), v4),
+            PeerEndpoint::V6(_) => (self.slots_v6()[position].entry_tail(), v6),
+        };
+        (tail, position < cut.seeders as usize)
+    }
+
+    /// Stores what a peer said of itself, which was found there or is new.
+    #[inline]
+    pub(super) fn arrive(
         &mut self,
-        entry: PeerEntry<V4>,
+        at: &PeerEndpoint,
+        found: Option<usize>,
         how: PeerStanding,
         seed: &Seed,
     ) -> Arrived {
-        let found = self.find_v4(&entry, seed);
-        if found.is_none() {
-            self.make_room_v4(seed);
+        match at {
+            PeerEndpoint::V4(wire) => {
+                if found.is_none() {
+                    self.make_room_v4(seed);
+                }
+                let entry = entry::v4(*wire, how.now);
+                self.with_v4(seed, |peers| arrive(peers, entry, found, how))
+            }
+            PeerEndpoint::V6(wire) => {
+                let list = &mut self.grow_large(seed).v6;
+                if found.is_none() {
+                    list.make_room(seed);
+                }
+                let entry = entry::v6(*wire, how.now);
+                list.with(seed, |peers| arrive(peers, entry, found, how))
+            }
         }
-        self.with_v4(seed, |peers| arrive(peers, entry, found, how))
     }
 
-    pub(super) fn arrive_v6(
-        &mut self,
-        entry: PeerEntry<V6>,
-        how: PeerStanding,
-        seed: &Seed,
-    ) -> Arrived {
-        let list = &mut self.grow_large(seed).v6;
-        let found = list.peers(seed).find(&entry);
-        if found.is_none() {
-            list.make_room(seed);
+    /// Takes out a peer that was found there.
+    pub(super) fn leave(&mut self, at: &PeerEndpoint, position: usize, seed: &Seed) {
+        match (at, &mut self.body) {
+            (PeerEndpoint::V6(_), PeerForm::Large(large)) => {
+                large.v6.with(seed, |peers| peers.remove(position));
+            }
+            _ => self.with_v4(seed, |peers| peers.remove(position)),
         }
-        list.with(seed, |peers| arrive(peers, entry, found, how))
-    }
-
-    /// Takes a peer out; `false` if it was not here.
-    pub(super) fn leave_v4(&mut self, entry: &PeerEntry<V4>, seed: &Seed) -> bool {
-        let Some(position) = self.find_v4(entry, seed) else {
-            return false;
-        };
-        self.with_v4(seed, |peers| peers.remove(position));
         self.shrink(seed);
-        true
-    }
-
-    /// Takes a peer out; `false` if it was not here.
-    pub(super) fn leave_v6(&mut self, entry: &PeerEntry<V6>, seed: &Seed) -> bool {
-        let PeerForm::Large(large) = &mut self.body else {
-            return false;
-        };
-        let Some(position) = large.v6.peers(seed).find(entry) else {
-            return false;
-        };
-        large.v6.with(seed, |peers| peers.remove(position));
-        self.shrink(seed);
-        true
     }
 
     /// Gives peers of IPv4.
@@ -241,40 +252,6 @@ impl Record {
         if self.checked != sweep.now.short() {
             self.checked = sweep.now.short();
             self.sweep(sweep, seed);
-        }
-    }
-
-    /// Whether a peer is here.
-    pub(super) fn holds(&mut self, at: &PeerEndpoint, seed: &Seed) -> bool {
-        let any = Minute::START; // is not looked at
-        match (at, &mut self.body) {
-            (PeerEndpoint::V4(wire), _) => self.find_v4(&entry::v4(*wire, any), seed).is_some(),
-            (PeerEndpoint::V6(wire), PeerForm::Large(large)) => {
-                let wanted = entry::v6(*wire, any);
-                large.v6.peers(seed).find(&wanted).is_some()
-            }
-            (PeerEndpoint::V6(_), _) => false,
-        }
-    }
-
-    /// What is known of a peer, and whether it is a seeder; `None` if it is not here.
-    pub(super) fn look_up(&mut self, at: &PeerEndpoint, seed: &Seed) -> Option<(EntryTail, bool)> {
-        let any = Minute::START; // is not looked at
-        match (at, &mut self.body) {
-            (PeerEndpoint::V4(wire), _) => {
-                let position = self.find_v4(&entry::v4(*wire, any), seed)?;
-                let seeders = self.cuts().0.seeders as usize;
-                Some((self.slots_v4()[position].entry_tail(), position < seeders))
-            }
-            (PeerEndpoint::V6(wire), PeerForm::Large(large)) => {
-                let peers = large.v6.peers(seed);
-                let position = peers.find(&entry::v6(*wire, any))?;
-                Some((
-                    peers.slots[position].entry_tail(),
-                    peers.is_seeder(position),
-                ))
-            }
-            (PeerEndpoint::V6(_), _) => None,
         }
     }
 
@@ -366,20 +343,6 @@ impl Record {
         record
     }
 
-    fn find_v4(&mut self, entry: &PeerEntry<V4>, seed: &Seed) -> Option<usize> {
-        match &mut self.body {
-            PeerForm::Inline { len, peers, .. } => {
-                let taken = &peers[..usize::from(*len)];
-                taken.iter().position(|peer| peer.is_at(entry))
-            }
-            PeerForm::Small { len, peers, .. } => {
-                let taken = &peers[..usize::from(*len)];
-                taken.iter().position(|peer| peer.is_at(entry))
-            }
-            PeerForm::Large(large) => large.v4.peers(seed).find(entry),
-        }
-    }
-
     /// Runs `act` on the peers of IPv4 and keeps the counts up to date.
     #[inline]
     fn with_v4<R>(&mut self, seed: &Seed, act: impl FnOnce(&mut PeerSlice<'_, V4>) -> R) -> R {
@@ -404,6 +367,7 @@ impl Record {
         let mut peers = PeerSlice {
             slots,
             cut: before,
+            addresses: kept.as_deref().copied(),
             index: None,
             seed,
         };
@@ -411,8 +375,9 @@ impl Record {
         if peers.cut != before {
             *len = peers.cut.len as u8;
             *seeders = peers.cut.seeders as u8;
-            if let Some(kept) = kept {
-                *kept = distinct(peers.slots, peers.cut).map(|count| count as u8);
+            if let (Some(kept), Some(addresses)) = (kept, peers.addresses) {
+                debug_assert_eq!(addresses, distinct(peers.slots, peers.cut));
+                *kept = addresses;
             }
         }
         result
@@ -420,12 +385,19 @@ impl Record {
 
     fn addresses(&self) -> [u32; 2] {
         match &self.body {
-            PeerForm::Inline { peers, .. } => distinct(peers, self.cuts().0),
-            PeerForm::Small { addresses, .. } => addresses.map(u32::from),
             PeerForm::Large(large) => {
                 let (v4, v6) = (large.v4.addresses(), large.v6.addresses());
-                [v4[0] + v6[0], v4[1] + v6[1]]
+                [0, 1].map(|side| u32::from(v4[side]) + u32::from(v6[side]))
             }
+            _ => self.addresses_v4().map(u32::from),
+        }
+    }
+
+    fn addresses_v4(&self) -> [u8; 2] {
+        match &self.body {
+            PeerForm::Inline { peers, .. } => distinct(peers, self.cuts().0),
+            PeerForm::Small { addresses, .. } => *addresses,
+            PeerForm::Large(large) => large.v4.addresses(),
         }
     }
 
@@ -446,7 +418,7 @@ impl Record {
         }
         let mut peers = vec![PeerEntry::EMPTY; capacity_for(len + 1)].into_boxed_slice();
         peers[..len].copy_from_slice(&slots[..len]);
-        self.body = small(peers, cut);
+        self.body = small(peers, cut, self.addresses_v4());
     }
 
     /// Turns the swarm into one of any size.
@@ -489,7 +461,7 @@ impl Record {
         } else if slots.len() > 2 * capacity_for(len) || is_large {
             let mut peers = vec![PeerEntry::EMPTY; capacity_for(len)].into_boxed_slice();
             peers[..len].copy_from_slice(&slots[..len]);
-            self.body = small(peers, cut);
+            self.body = small(peers, cut, self.addresses_v4());
         }
     }
 }
@@ -500,6 +472,20 @@ impl PeerForm {
         seeders: 0,
         peers: [PeerEntry::EMPTY; INLINE],
     };
+
+    fn find_v4(&mut self, entry: &PeerEntry<V4>, seed: &Seed) -> Option<usize> {
+        match self {
+            Self::Inline { len, peers, .. } => {
+                let taken = &peers[..usize::from(*len)];
+                taken.iter().position(|peer| peer.is_at(entry))
+            }
+            Self::Small { len, peers, .. } => {
+                let taken = &peers[..usize::from(*len)];
+                taken.iter().position(|peer| peer.is_at(entry))
+            }
+            Self::Large(large) => large.v4.peers(seed).find(entry),
+        }
+    }
 }
 
 /// How far looking for stale peers may go at one time.
@@ -513,17 +499,18 @@ pub(super) struct Sweep<'a> {
     pub(super) sketch: &'a Sketch,
 }
 
-fn small(peers: Box<[PeerEntry<V4>]>, cut: Cut) -> PeerForm {
+fn small(peers: Box<[PeerEntry<V4>]>, cut: Cut, addresses: [u8; 2]) -> PeerForm {
+    debug_assert_eq!(addresses, distinct(&peers, cut));
     PeerForm::Small {
         len: cut.len as u8,
         seeders: cut.seeders as u8,
-        addresses: distinct(&peers, cut).map(|count| count as u8),
+        addresses,
         peers,
     }
 }
 
-/// Different addresses among seeders and among leechers.
-pub(super) fn distinct<const N: usize>(slots: &[PeerEntry<N>], cut: Cut) -> [u32; 2] {
+/// Different addresses among seeders and among leechers, of no more than [`SCAN`].
+pub(super) fn distinct<const N: usize>(slots: &[PeerEntry<N>], cut: Cut) -> [u8; 2] {
     let (seeders, leechers) = slots[..cut.len as usize].split_at(cut.seeders as usize);
     [addresses(seeders), addresses(leechers)]
 }

@@ -15,7 +15,7 @@ use super::entry::PeerEndpoint;
 pub(super) struct Sketch {
     counters: Box<[AtomicU32]>,
     rows: usize,
-    /// In each row.
+    /// In each row; a power of two.
     columns: usize,
     seed: Seed,
 }
@@ -72,7 +72,7 @@ impl Sketch {
         let hash = self.seed.hash(household(wire));
         let (first, step) = (hash as u32 as usize, (hash >> 32) as usize | 1);
         (0..self.rows).map(move |row| {
-            let column = first.wrapping_add(row.wrapping_mul(step)) % self.columns;
+            let column = first.wrapping_add(row.wrapping_mul(step)) & (self.columns - 1);
             &self.counters[row * self.columns + column]
         })
     }

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::{Age, Minute};
 use crate::swarm::entry::{self, PeerEndpoint, V4};
+use crate::swarm::record::distinct;
 use crate::swarm::sketch::Sketch;
 
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn peer(who: u8) -> PeerEntry<V4> {
-    entry::v4([10, 0, 0, who, 0, 1], Minute(0))
+    entry::v4([10, 0, 0, who / 3, 0, who], Minute(0))
 }
 
 /// Runs steps on a list with or without an index and on a plain map.
@@ -30,6 +31,7 @@ fn agrees_with_a_map(steps: Vec<Step>, indexed: bool) {
     let mut slots = vec![PeerEntry::<V4>::EMPTY; 256];
     let mut index = indexed.then(|| Index::of::<V4>(&[], &seed));
     let mut cut = Cut::default();
+    let mut addresses = Some([0; 2]);
     let mut map = std::collections::BTreeMap::new();
     for step in steps {
         if let Some(index) = &mut index
@@ -40,6 +42,7 @@ fn agrees_with_a_map(steps: Vec<Step>, indexed: bool) {
         let mut peers = PeerSlice {
             slots: &mut slots,
             cut,
+            addresses,
             index: index.as_mut(),
             seed: &seed,
         };
@@ -68,6 +71,14 @@ fn agrees_with_a_map(steps: Vec<Step>, indexed: bool) {
             assert_eq!(peers.is_seeder(position), seeder);
         }
         cut = peers.cut;
+        if cut.len() <= SCAN {
+            let counted = distinct(peers.slots, cut);
+            assert_eq!(peers.addresses.unwrap_or(counted), counted);
+            addresses = Some(counted);
+        } else {
+            assert_eq!(peers.addresses, None);
+            addresses = None;
+        }
         assert_eq!(cut.len(), map.len());
         assert_eq!(cut.border(), map.values().filter(|seeder| **seeder).count());
     }
@@ -95,6 +106,7 @@ fn stale_peers_go_in_slices_and_fresh_ones_stay() {
     let mut peers = PeerSlice {
         slots: &mut slots,
         cut: Cut::default(),
+        addresses: None,
         index: None,
         seed: &seed,
     };
