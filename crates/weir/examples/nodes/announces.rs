@@ -32,9 +32,20 @@ pub(crate) struct Client {
 pub(crate) struct Whom {
     pub(crate) torrent: u32,
     pub(crate) peer: u32,
+    /// It has all of it.
+    pub(crate) seeder: bool,
 }
 
 impl Whom {
+    /// One of three has all of it.
+    pub(crate) fn new(torrent: u32, peer: u32) -> Self {
+        Self {
+            torrent,
+            peer,
+            seeder: peer.is_multiple_of(3),
+        }
+    }
+
     /// Addresses are from 11.0.0.0 upwards: as good as any public ones.
     pub(crate) fn address(self) -> Ipv4Addr {
         Ipv4Addr::from(0x0b00_0000 + self.peer)
@@ -49,7 +60,7 @@ impl Whom {
         let port = NonZeroU16::new(6881).unwrap();
         Announce {
             ip: Some(self.address().into()),
-            left: u64::from(!self.peer.is_multiple_of(3)) * 1000,
+            left: u64::from(!self.seeder) * 1000,
             numwant: Some(NUMWANT),
             event,
             ..Announce::new(InfoHash(hash), PeerId(*b"-WL0100-loadloadload"), port)

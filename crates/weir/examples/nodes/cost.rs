@@ -4,6 +4,7 @@
 //! taken in what was told.
 
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -13,30 +14,56 @@ use crate::Plan;
 use crate::announces::{Answered, Whom, as_fast_as_answered, scatter};
 use crate::rig::{self, Cluster};
 
-/// What is announced in a turn.
+/// What is announced in a turn, in percent. The rest are known peers that say what they said before.
 #[derive(Clone, Copy, Debug)]
 struct Mix {
     name: &'static str,
-    /// Percent that are new peers; the others are known.
-    new: u64,
+    /// New peers.
+    came: u64,
+    /// Peers that came before and leave.
+    left: u64,
+    /// Known peers that others have to hear of.
+    told: u64,
 }
 
-/// An announce that others have to hear of costs the same whether the peer is new, goes, or is told of again, as is every
-/// second announce of a peer that stays: half of them is what a tracker hears in a day.
-const MIXES: [Mix; 3] = [
+/// In a day a client announces each 30 minutes, and a peer that stays is told of once in each third of `age`, an hour: every
+/// second announce. With ten announces, five hours, between coming and leaving that is the mix of a `day`. In `half` and
+/// `new` as many are peers that never were here before: nothing costs more.
+const MIXES: [Mix; 4] = [
     Mix {
         name: "again",
-        new: 0,
+        came: 0,
+        left: 0,
+        told: 0,
+    },
+    Mix {
+        name: "day",
+        came: 10,
+        left: 10,
+        told: 40,
     },
     Mix {
         name: "half",
-        new: 50,
+        came: 50,
+        left: 0,
+        told: 0,
     },
     Mix {
         name: "new",
-        new: 100,
+        came: 100,
+        left: 0,
+        told: 0,
     },
 ];
+
+/// How much of each one node has heard.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    all: u64,
+    came: u32,
+    left: u32,
+    told: u32,
+}
 
 pub(crate) fn run(plan: &Plan) {
     // Far from where it matters who has how many.
@@ -61,26 +88,26 @@ pub(crate) fn run(plan: &Plan) {
         "{} nodes, {} swarms of {}, turns of {:?}; announces per second of the nodes' processor time",
         plan.nodes, plan.torrents, plan.peers, plan.time
     );
-    let mut fresh = plan.torrents * plan.peers;
+    let progress = || (0..plan.nodes).map(|_| Mutex::default()).collect();
+    let progress: [Vec<Mutex<Progress>>; 2] = [progress(), progress()];
     for mix in MIXES {
         let mut ratios = Vec::new();
         for round in 0..plan.rounds {
             let mut rates = [0.0; 2];
             let mut words = String::new();
-            // The same peers for both, so they are as new here as there.
-            let from = fresh;
             // The second of a pair has a machine that is warm: it is not always the same.
             let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
             for which in order {
                 let cluster = [&alone, &shared][which];
                 let (store, processor) = (cluster.store(), cluster.processor());
                 let answered = each(cluster, |node, tracker| {
-                    as_fast_as_answered(tracker, announces(plan, mix, from, node), plan.time)
+                    let mut progress = progress[which][node as usize].lock().unwrap();
+                    let announces = announces(plan, mix, node, &mut progress);
+                    as_fast_as_answered(tracker, announces, plan.time)
                 });
                 cluster.settle();
                 let used = cluster.processor() - processor;
                 rates[which] = answered.good as f64 / used;
-                fresh = fresh.max(from + answered.good as u32 + 1_000_000);
                 if cluster.redis.is_some() {
                     words = cluster.store().since(&store, answered.good as f64);
                 }
@@ -133,32 +160,50 @@ pub(crate) fn each(
 
 /// A peer that all nodes know; those next to each other are of different torrents.
 fn known(plan: &Plan, number: u32) -> Whom {
-    Whom {
-        torrent: number % plan.torrents,
-        peer: number / plan.torrents,
-    }
+    Whom::new(number % plan.torrents, number / plan.torrents)
 }
 
-/// What one node hears in a turn.
-fn announces(
-    plan: &Plan,
+/// What one node hears in a turn. A client stays with its node.
+fn announces<'a>(
+    plan: &'a Plan,
     mix: Mix,
-    from: u32,
     node: u32,
-) -> impl Iterator<Item = (Whom, Event)> + '_ {
+    progress: &'a mut Progress,
+) -> impl Iterator<Item = (Whom, Event)> + 'a {
     let nodes = plan.nodes as u32;
-    let mut next = from + node;
-    (0..u64::MAX).map(move |number| {
-        let random = scatter((u64::from(from) << 24) + number * u64::from(nodes) + u64::from(node));
-        let whom = if random % 100 < mix.new {
-            next += nodes;
-            Whom {
-                torrent: (random >> 32) as u32 % plan.torrents,
-                peer: next,
-            }
+    let mine = plan.torrents * plan.peers / nodes;
+    // Who comes has the number of nobody who is known.
+    let newcomer = move |number: u32| {
+        let peer = plan.peers + number * nodes + node;
+        Whom::new(scatter(peer.into()) as u32 % plan.torrents, peer)
+    };
+    // Who is told of has changed from one that has all of it to one that has not, or back; one after the other, all over
+    // again. Others say once more what they said last.
+    let changed = move |place: u32, told: u32| {
+        let whom = known(plan, place * nodes + node);
+        let times = told / mine + u32::from(place < told % mine);
+        Whom {
+            seeder: whom.seeder != (times % 2 == 1),
+            ..whom
+        }
+    };
+    (0..u64::MAX).map(move |_| {
+        let random = scatter(progress.all * u64::from(nodes) + u64::from(node));
+        progress.all += 1;
+        let kind = random % 100;
+        if kind < mix.came {
+            progress.came += 1;
+            (newcomer(progress.came), Event::Started)
+        } else if kind < mix.came + mix.left && progress.left < progress.came {
+            progress.left += 1;
+            (newcomer(progress.left), Event::Stopped)
+        } else if kind < mix.came + mix.left + mix.told {
+            progress.told += 1;
+            let place = (progress.told - 1) % mine;
+            (changed(place, progress.told), Event::None)
         } else {
-            known(plan, (random >> 32) as u32 % (plan.torrents * plan.peers))
-        };
-        (whom, Event::None)
+            let place = (random >> 32) as u32 % mine;
+            (changed(place, progress.told), Event::None)
+        }
     })
 }

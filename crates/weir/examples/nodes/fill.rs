@@ -21,7 +21,7 @@ pub(crate) fn run(plan: &Plan) {
             let whom = (node..all).step_by(plan.nodes);
             let whom = whom.map(|number| {
                 let (torrent, peer) = (number % plan.torrents, number / plan.torrents);
-                (Whom { torrent, peer }, Event::Started)
+                (Whom::new(torrent, peer), Event::Started)
             });
             as_fast_as_answered(tracker, whom, Duration::from_secs(900))
         });

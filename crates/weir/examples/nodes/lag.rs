@@ -101,7 +101,7 @@ fn load(plan: &Plan, node: u32) -> impl Iterator<Item = (Whom, Event)> + use<> {
         };
         let peer = peer * nodes + node;
         let torrent = scatter(peer.into()) as u32 % torrents;
-        (Whom { torrent, peer }, Event::None)
+        (Whom::new(torrent, peer), Event::None)
     })
 }
 
@@ -113,18 +113,12 @@ fn look(
 ) -> (Vec<Duration>, u32) {
     let (mut lags, mut lost) = (Vec::new(), 0);
     let began = Instant::now();
-    let asker = Whom {
-        torrent,
-        peer: MARKED - 1,
-    };
+    let asker = Whom::new(torrent, MARKED - 1);
     for number in 0.. {
         if began.elapsed() >= time {
             break;
         }
-        let marked = Whom {
-            torrent,
-            peer: MARKED + number,
-        };
+        let marked = Whom::new(torrent, MARKED + number);
         let came = Instant::now();
         if from.ask(marked, Event::Started).is_none() {
             continue;
