@@ -46,6 +46,8 @@ pub(crate) fn run(project: &Project) -> Result<()> {
 
 /// Builds everything and gives back where it is.
 pub(crate) fn make(project: &Project) -> Result<Dist> {
+    // First, because it fails where `setup` has not been run, and the build takes minutes.
+    let notices = notices::write(project)?;
     let mut build = project.cargo(&["build", "--release", "--locked", "--package", "weir"]);
     shell::run(&mut build)?;
     let target = graph::target_directory(project)?;
@@ -53,7 +55,7 @@ pub(crate) fn make(project: &Project) -> Result<Dist> {
         place: target.join("dist"),
         version: graph::version_of(project, "weir")?,
         epoch: epoch(project)?,
-        notices: notices::write(project)?,
+        notices,
     };
     if dist.place.exists() {
         fs::remove_dir_all(&dist.place).context("cannot remove the last packages")?;
