@@ -17,7 +17,8 @@ trap 'fail "line $LINENO"' ERR
 get() {
     exec 3<>"/dev/tcp/127.0.0.1/$1"
     printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n' "$2" "${3:+$3$'\r\n'}" >&3
-    cat <&3
+    # A shell's variable cannot hold the zeros of an announce's answer.
+    tr -d '\0' <&3
     exec 3>&-
 }
 has() { case "$1" in *"$2"*) ;; *) fail "no \"$2\" in: $1" ;; esac; }
@@ -74,9 +75,22 @@ if journalctl --no-pager --unit weir | grep -iE ' (WARN|ERROR) |not permitted'; 
 fi
 is "$(shown NRestarts)" 0 "the number of restarts"
 
-step "stop and remove"
+step "stop"
 systemctl stop weir
 is "$(shown Result)" success "the result"
+
+step "remove a running one, and install it again"
+start start
+dpkg --remove weir
+is "$(systemctl is-active weir || true)" inactive "the service after the removal"
+[ ! -e /usr/bin/weir ] || fail "/usr/bin/weir is still there"
+for file in /var/lib/weir/state.db /etc/weir/weir.yaml; do
+    [ -e "$file" ] || fail "$file was removed"
+done
+dpkg --install "$new"
+start start
+
+step "purge"
 dpkg --purge weir
 for file in /var/lib/weir /etc/weir /usr/bin/weir; do
     [ ! -e "$file" ] || fail "$file is still there"

@@ -34,10 +34,7 @@ pub(crate) struct Dist {
 /// Builds the release and both packages.
 pub(crate) fn run(project: &Project) -> Result<()> {
     let dist = make(project)?;
-    let size = fs::metadata(dist.binary())?.len();
-    println!("binary: {size} bytes stripped");
-    let start = measure::start(&dist.binary())?;
-    println!("start: {} ms until /readyz answers 200", start.as_millis());
+    dist.tell()?;
     for name in [dist.archive(), deb::file_name(&dist.version)?] {
         println!("{}", dist.place.join(name).display());
     }
@@ -46,6 +43,8 @@ pub(crate) fn run(project: &Project) -> Result<()> {
 
 /// Builds everything and gives back where it is.
 pub(crate) fn make(project: &Project) -> Result<Dist> {
+    // First, because it fails where `setup` has not been run, and the build takes minutes.
+    let notices = notices::write(project)?;
     let mut build = project.cargo(&["build", "--release", "--locked", "--package", "weir"]);
     shell::run(&mut build)?;
     let target = graph::target_directory(project)?;
@@ -53,7 +52,7 @@ pub(crate) fn make(project: &Project) -> Result<Dist> {
         place: target.join("dist"),
         version: graph::version_of(project, "weir")?,
         epoch: epoch(project)?,
-        notices: notices::write(project)?,
+        notices,
     };
     if dist.place.exists() {
         fs::remove_dir_all(&dist.place).context("cannot remove the last packages")?;
@@ -72,6 +71,19 @@ impl Dist {
     /// The stripped binary.
     pub(crate) fn binary(&self) -> PathBuf {
         self.place.join("weir")
+    }
+
+    /// Prints sizes and the time of a start.
+    pub(crate) fn tell(&self) -> Result<()> {
+        for name in ["weir", &self.archive(), &deb::file_name(&self.version)?] {
+            println!(
+                "{name}: {} bytes",
+                fs::metadata(self.place.join(name))?.len()
+            );
+        }
+        let start = measure::start(&self.binary())?;
+        println!("start: {} ms until /readyz answers 200", start.as_millis());
+        Ok(())
     }
 
     fn stem(&self) -> String {

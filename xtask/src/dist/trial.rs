@@ -48,6 +48,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         );
     }
     let dist = super::make(project)?;
+    dist.tell()?;
     let older = deb::pack(project, &dist, &format!("{}~earlier", dist.version))?;
     let place = graph::target_directory(project)?.join("dist-test");
     let root = unpack(&place)?;
