@@ -90,13 +90,13 @@ impl Listeners {
             .open(sealed)
             .expect("it was sealed with the same secret");
         let batch = Batch::open(&batch).expect("it was packed here");
-        let heard = batch.events().flatten().filter(|event| {
-            let times = (self.time, self.time);
-            let swarms = (&**outlet, &*self.tracker.swarms);
-            let heard = self.lately.hear(swarms, event, times, (0, Minute::START));
-            heard.is_some()
-        });
-        heard.count()
+        let times = (self.time, self.time);
+        let swarms = (&**outlet, &*self.tracker.swarms);
+        let (events, minutes) = (batch.events().flatten(), (0, Minute::START));
+        let mut count = 0;
+        let heard = |_: &_, told: Option<_>| count += usize::from(told.is_some());
+        (self.lately).hear(swarms, events, times, minutes, heard);
+        count
     }
 
     /// The same beside other trackers.

@@ -17,7 +17,7 @@ use super::lately::Lately;
 use super::outlet::TakenEvents;
 use super::{LAST_WORDS, Sharing, SharingCount, SharingFigures};
 use crate::exchange::Exchange;
-use crate::swarm::{Minute, ToldHere};
+use crate::swarm::{PeerEndpoint, ToldHere};
 
 /// How old what happened may become before it is written.
 const EVERY: Duration = Duration::from_millis(200);
@@ -310,15 +310,16 @@ impl SharingTask {
             Stream::Swarm(_) => {
                 let silent = u32::try_from(age.as_secs() / 60).unwrap_or(u32::MAX);
                 let minutes = (silent, self.exchange.clock.now().minute);
-                let mut heard = HeardCounts::default();
+                let mut counts = HeardCounts::default();
                 let mut all = true;
-                for event in batch.events() {
-                    match event {
-                        Ok(event) => heard.add(self.hear(progress, &event, (then, now), minutes)),
-                        Err(_) => all = false,
-                    }
-                }
-                heard.tell(&self.sharing.figures);
+                let events = batch.events().filter_map(|event| {
+                    all &= event.is_ok();
+                    event.ok()
+                });
+                let of = (&*self.sharing.outlet, &*self.exchange.swarms);
+                let heard = |event: &PeerEvent, told| counts.add(self.heard(event, told));
+                (progress.lately).hear(of, events, (then, now), minutes, heard);
+                counts.tell(&self.sharing.figures);
                 return all;
             }
             Stream::Forwarded(_) => {
@@ -332,21 +333,14 @@ impl SharingTask {
         true
     }
 
-    /// Takes in what happened to a peer at another node; `None` if something later is known, or it is not believed.
-    fn hear(
-        &self,
-        progress: &mut Progress,
-        event: &PeerEvent,
-        times: (u64, u64),
-        minutes: (u32, Minute),
-    ) -> Option<ToldHere> {
-        let exchange = &*self.exchange;
-        let of = (&*self.sharing.outlet, &*exchange.swarms);
-        let (at, told) = progress.lately.hear(of, event, times, minutes)?;
+    /// A peer that left another node is taken leave of where this one told of it.
+    fn heard(&self, event: &PeerEvent, told: Option<(PeerEndpoint, ToldHere)>) -> Option<ToldHere> {
+        let (at, told) = told?;
         if let ToldHere::Left { last, forwarded } = told
             && forwarded
         {
-            exchange.forwarding.send_left(&event.hash.0, at, last);
+            let forwarding = &self.exchange.forwarding;
+            forwarding.send_left(&event.hash.0, at, last);
         }
         Some(told)
     }
