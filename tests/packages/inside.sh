@@ -51,6 +51,8 @@ rm -r /usr/local/bin/weir /etc/systemd/system/weir.service /etc/sysusers.d/weir.
 rm -r /etc/weir /var/lib/weir
 userdel weir
 systemctl daemon-reload
+# This shell would look for it in the old place.
+hash -r
 
 step "install"
 dpkg --install "$new"
@@ -59,7 +61,9 @@ is "$(stat -c '%U:%G %a' /var/lib/weir)" "weir:weir 700" "/var/lib/weir"
 is "$(stat -c '%U:%G %a' /etc/weir/weir.yaml)" "root:weir 640" "/etc/weir/weir.yaml"
 is "$(systemctl is-enabled weir || true)" disabled "the unit after the installation"
 is "$(systemctl is-active weir || true)" inactive "the service after the installation"
-for command in $(weir --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' | grep -v help); do
+names=$(weir --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' | grep -v help)
+has "$names" sign-in
+for command in $names; do
     [ -s "/usr/share/man/man1/weir-$command.1.gz" ] || fail "weir $command has no manual page"
 done
 for file in bash-completion/completions/weir zsh/vendor-completions/_weir fish/vendor_completions.d/weir.fish \
@@ -153,7 +157,7 @@ dpkg --install "$new" < /dev/null
 has "$(get 7070 /readyz)" "HTTP/1.1 200"
 [ "$(shown MainPID)" != "$before" ] || fail "the old one is still running"
 has "$(cat /etc/weir/weir.yaml)" "# by the operator"
-[ "$(sha256sum /var/lib/weir/state.db)" != "$untouched" ] || fail "the older state was not migrated"
+has "$(tr '\0' ' ' < "/proc/$(shown MainPID)/cmdline")" "--data /var/lib/weir "
 
 step "everything is still there"
 key="X-Api-Key: $(cat /var/lib/weir/key-of-the-test)"
@@ -170,5 +174,7 @@ if echo "$log" | grep -E ' (WARN|ERROR) '; then
     fail "the log has a warning"
 fi
 has "$(weir sign-in)" "/sign-in?link="
+systemctl stop weir
+[ "$(sha256sum /var/lib/weir/state.db)" != "$untouched" ] || fail "the older state was not migrated"
 
 step "all passed"
