@@ -18,24 +18,32 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "fish/vendor_completions.d/weir.fish"),
 ];
 
-/// What is read after the installation.
-const DOCS: [&str; 5] = [
-    "README.md",
-    "docs/operations.md",
-    "docs/packages.md",
-    "docs/metrics.md",
-    "docs/migrating.md",
-];
+/// What is read after the installation, beside all of `docs`.
+const TEXTS: [&str; 2] = ["CHANGELOG.md", "README.md"];
 
 /// Examples and what belongs to them.
-const EXAMPLES: [&str; 6] = [
+const EXAMPLES: [&str; 7] = [
     "contrib/caddy/Caddyfile",
     "contrib/nginx/weir.conf",
     "contrib/docker/Dockerfile",
     "contrib/docker/compose.yaml",
     "contrib/grafana/weir.json",
     "contrib/prometheus/weir.rules.yml",
+    "contrib/prometheus/weir.tests.yml",
 ];
+
+/// What systemd reads, and where Debian has it below `/usr/lib`.
+const UNITS: [(&str, &str); 3] = [
+    (
+        "contrib/systemd/weir.service",
+        "systemd/system/weir.service",
+    ),
+    ("contrib/systemd/weir.sysusers", "sysusers.d/weir.conf"),
+    ("contrib/systemd/weir.tmpfiles", "tmpfiles.d/weir.conf"),
+];
+
+/// Where Debian has what people read.
+const DOC: &str = "usr/share/doc/weir";
 
 /// What the first line of the sample becomes where the state has its own place.
 const PACKAGED_DATA: &str = "\
@@ -55,22 +63,19 @@ pub(super) fn for_archive(project: &Project, dist: &Dist, root: &Path) -> Result
         let name = if shell == "bash" { "weir.bash" } else { name };
         write(&root.join("completions").join(name), script.as_bytes())?;
     }
-    for name in ["LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md"]
-        .into_iter()
-        .chain(DOCS)
-    {
-        copy(&project.path(name), &root.join(name))?;
+    for (from, to) in copied_into_archive(project)? {
+        copy(&project.path(&from), &root.join(to))?;
     }
-    for name in EXAMPLES.into_iter().chain([
-        "contrib/systemd/weir.service",
-        "contrib/systemd/weir.sysusers",
-        "contrib/systemd/weir.tmpfiles",
-    ]) {
-        copy(&project.path(name), &root.join(name))?;
-    }
-    write(&root.join("THIRD-PARTY.txt"), dist.notices.as_bytes())?;
-    let sample = dist.printed(&["check", "--sample"])?;
-    write(&root.join("weir.sample.yaml"), sample.as_bytes())
+    write(&root.join("THIRD-PARTY.txt"), dist.notices.as_bytes())
+}
+
+/// Which files of the project the archive has, and where.
+fn copied_into_archive(project: &Project) -> Result<Vec<(String, String)>> {
+    let mut names = documents(project)?;
+    names.extend(["LICENSE-APACHE", "LICENSE-MIT"].map(str::to_owned));
+    names.extend(EXAMPLES.map(str::to_owned));
+    names.extend(UNITS.map(|(name, _)| name.to_owned()));
+    Ok(names.into_iter().map(|name| (name.clone(), name)).collect())
 }
 
 /// The files of the Debian package.
@@ -84,25 +89,10 @@ pub(super) fn for_debian(project: &Project, dist: &Dist, root: &Path) -> Result<
         let script = dist.printed(&["completions", shell])?;
         write(&share.join(place), script.as_bytes())?;
     }
-    let library = root.join("usr/lib");
-    for (name, place) in [
-        ("weir.service", "systemd/system/weir.service"),
-        ("weir.sysusers", "sysusers.d/weir.conf"),
-        ("weir.tmpfiles", "tmpfiles.d/weir.conf"),
-    ] {
-        copy(
-            &project.path("contrib/systemd").join(name),
-            &library.join(place),
-        )?;
+    for (from, to) in copied_into_debian(project)? {
+        copy(&project.path(&from), &root.join(to))?;
     }
-    let doc = share.join("doc/weir");
-    for name in DOCS {
-        copy(&project.path(name), &doc.join(base(name)))?;
-    }
-    for name in EXAMPLES {
-        let place = name.trim_start_matches("contrib/");
-        copy(&project.path(name), &doc.join("examples").join(place))?;
-    }
+    let doc = root.join(DOC);
     let changes = fs::read(project.path("CHANGELOG.md"))?;
     write(&doc.join("changelog.gz"), &gzip(&changes)?)?;
     write(
@@ -115,6 +105,38 @@ pub(super) fn for_debian(project: &Project, dist: &Dist, root: &Path) -> Result<
         &root.join("etc/weir/weir.yaml"),
         packaged(&sample)?.as_bytes(),
     )
+}
+
+/// Which files of the project the Debian package has, and where.
+fn copied_into_debian(project: &Project) -> Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for name in documents(project)? {
+        let place = format!("{DOC}/{name}");
+        files.push((name, place));
+    }
+    for name in EXAMPLES {
+        let place = name.trim_start_matches("contrib/");
+        files.push((name.to_owned(), format!("{DOC}/examples/{place}")));
+    }
+    for (name, place) in UNITS {
+        files.push((name.to_owned(), format!("usr/lib/{place}")));
+    }
+    Ok(files)
+}
+
+/// All that people read, the picture and the sample included. Both packages keep these places, so that links between
+/// them lead somewhere.
+fn documents(project: &Project) -> Result<Vec<String>> {
+    let mut names = TEXTS.map(str::to_owned).to_vec();
+    for entry in fs::read_dir(project.path("docs"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let (_, kind) = name.rsplit_once('.').unwrap_or_default();
+        if ["md", "png", "yaml"].contains(&kind) {
+            names.push(format!("docs/{name}"));
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// The sample, with the state where the service keeps it.
@@ -134,10 +156,6 @@ fn copyright(project: &Project) -> Result<String> {
          The latter is in /usr/share/common-licenses/Apache-2.0. The licences of what is\n\
          linked in are in /usr/share/doc/weir/THIRD-PARTY.txt.gz.\n\n{mit}"
     ))
-}
-
-fn base(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
 }
 
 fn program(from: &Path, to: &Path) -> Result<()> {
@@ -171,24 +189,4 @@ pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_packaged_configuration_names_where_the_state_is() {
-        let sample = include_str!("../../../docs/weir.sample.yaml");
-        let packaged = packaged(sample).unwrap();
-        assert!(packaged.contains("\ndata: /var/lib/weir\n"), "{packaged}");
-        assert!(!packaged.contains("#data:"), "{packaged}");
-        packaged_refuses("data: elsewhere\n");
-    }
-
-    fn packaged_refuses(sample: &str) {
-        assert!(packaged(sample).is_err());
-    }
-
-    #[test]
-    fn what_is_packed_twice_is_the_same() {
-        assert_eq!(gzip(b"some text").unwrap(), gzip(b"some text").unwrap());
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! `cargo xtask dist-test`: the Debian package in an empty Debian, under a systemd of its own.
+//! `cargo xtask dist-test`: both packages in an empty Debian, under a systemd of its own.
 //!
 //! The root is made by `debootstrap` once and kept as an archive; each run unpacks it anew. `systemd-nspawn` boots
 //! it with a network that has only a loopback. What is tried there, `tests/packages/inside.sh` says.
@@ -54,7 +54,8 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     let root = unpack(&place)?;
     let trial = root.join("trial");
     fs::create_dir_all(&trial)?;
-    for name in [older.as_str(), &deb::file_name(&dist.version)?] {
+    let newer = deb::file_name(&dist.version)?;
+    for name in [&older, &newer, &dist.archive()] {
         fs::copy(dist.place.join(name), trial.join(name))?;
     }
     fs::remove_file(dist.place.join(older))?;
