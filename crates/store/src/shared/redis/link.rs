@@ -179,8 +179,9 @@ impl Links {
             slots.arg("CLUSTER").arg("SLOTS");
             read_slots(send(&mut wire, &slots).await?, host).map(Some)
         };
+        // One that is stopped or half-open takes connections and says nothing; the next may.
         let slots = tokio::select! {
-            slots = look => slots?,
+            slots = timeout(self.timeout * 2, look) => slots.map_err(|_| mute(host))??,
             () = &mut driver => return Err(broke()),
         };
         let Some(slots) = slots else {
@@ -488,6 +489,10 @@ fn not_yet() -> Lost {
 
 fn broke() -> Lost {
     Lost::Silent("the connection broke before the store had said who it is".into())
+}
+
+fn mute((name, port): &Host) -> Lost {
+    Lost::Silent(format!("{name}:{port} takes connections and says nothing"))
 }
 
 async fn settled(state: &mut watch::Receiver<State>) -> Result<(), Lost> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use weir_testkit::proxy::Proxy;
 use weir_testkit::redis::Redis;
 
@@ -415,6 +415,22 @@ async fn a_store_that_does_not_answer_is_lost_in_time_and_comes_back() {
     store.tell(up, vec![told]).await.unwrap();
     assert!(proxy.repeat().await.unwrap() > 0);
     assert_eq!(direct.rows(vec![up]).await.unwrap()[0].starts.len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_takes_connections_and_says_nothing_holds_nobody_up() {
+    let server = Redis::start().await.unwrap();
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    proxy.half_open(true);
+    let store = hasty(&format!("redis://{}", proxy.address()));
+    let lost = timeout(PATIENCE, store.ready()).await.unwrap().unwrap_err();
+    assert!(lost.to_string().contains("says nothing"), "{lost}");
+    // Of a cluster, the next server that is named is asked.
+    let servers = Redis::start_cluster().await.unwrap();
+    proxy.point(servers[0].address());
+    let hosts = [proxy.address(), servers[1].address()].map(|address| address.to_string());
+    let store = hasty(&format!("redis://{}", hosts.join(",")));
+    until_it_answers(&store).await;
 }
 
 /// How many commands the server has run so far, those of scripts included.
