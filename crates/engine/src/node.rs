@@ -292,7 +292,7 @@ impl Node {
     }
 
     /// Calls the store. While this node is alone it is not called at all: the answer is [`Lost`] at once. Without an answer
-    /// this node is alone from then on.
+    /// this node is alone from then on, unless only a part of the store is out of reach.
     ///
     /// # Errors
     /// If the store does not answer; whether it did what it was asked is not known then.
@@ -304,7 +304,9 @@ impl Node {
             return Err(Lost::Silent(why.to_string()));
         }
         let answer = self.timed(ask).await;
-        if let Err(lost) = &answer {
+        if let Err(lost) = &answer
+            && lost.is_whole()
+        {
             self.lost(lost);
         }
         answer

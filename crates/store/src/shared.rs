@@ -41,8 +41,8 @@ use futures_util::future::BoxFuture;
 
 pub use self::{
     exchange::{
-        Claim, Entry, Lease, LogAnswer, LogKey, Place, Stream, StreamEnd, Table, TableChanges,
-        Version,
+        Claim, Entry, Lease, LogAnswer, LogKey, Place, Stream, StreamEnd, StreamEnds, Table,
+        TableChanges, Version,
     },
     member::{Beat, HandIn, HandedStart, Leave, Member, NodeState, Pulse, Share, ShareWish},
     memory::{Fault, MemoryStore, Snapshot},
@@ -161,8 +161,9 @@ pub trait SharedStore: Send + Sync + 'static {
     /// Appends to a stream; what is older than `keep` may be forgotten.
     fn append(&self, stream: Stream, body: Vec<u8>, keep: Duration) -> Reply<'_, Place>;
 
-    /// What stands in streams after each place, oldest first, at most so many entries of each.
-    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, Vec<StreamEnd>>;
+    /// What stands in streams after each place, oldest first, at most so many entries of each. A stream that cannot be read
+    /// keeps nobody from the others.
+    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, StreamEnds>;
 
     /// Puts values into a table that every node holds, or takes them out (`None`). Each is kept for `keep`, then forgotten.
     fn put(&self, table: Table, entries: Vec<Entry>, keep: Duration) -> Reply<'_, Version>;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::words::{Epoch, NodeId, StoreTime};
+use super::words::{Epoch, Lost, NodeId, StoreTime};
 
 /// Whether a job is this node's to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,15 @@ impl Place {
         millis: 0,
         number: 0,
     };
+}
+
+/// What stood in several streams.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamEnds {
+    /// Those that could be read.
+    pub ends: Vec<StreamEnd>,
+    /// Why others could not: their servers, of a cluster, do not answer.
+    pub lost: Option<Lost>,
 }
 
 /// What stood in a stream after a place.

@@ -3,7 +3,7 @@
 
 mod rows;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use self::rows::Rows;
 use super::words::millis;
 use super::{
     Answer, Ask, Beat, Claim, Entry, HandIn, LONGEST_ANSWER, Lease, Leave, LogAnswer, LogKey, Lost,
-    NodeId, Place, Pulse, Question, Reply, SharedRow, SharedStore, StoreTime, Stream, StreamEnd,
+    NodeId, Place, Pulse, Question, Reply, SharedRow, SharedStore, StoreTime, Stream, StreamEnds,
     Table, TableChanges, Told, UpstreamKey, Version,
 };
 
@@ -54,6 +54,7 @@ pub struct Snapshot(Rows);
 struct Faults {
     cut: bool,
     coming: VecDeque<Fault>,
+    away: BTreeSet<Stream>,
 }
 
 type Work = Box<dyn FnOnce(&mut Rows, u64, u64) + Send>;
@@ -170,6 +171,19 @@ impl MemoryStore {
         self.faults.lock().cut = cut;
     }
 
+    /// The server that has this stream is away, as one of a cluster may be; through this handle alone.
+    pub fn lose(&self, stream: Stream, away: bool) {
+        let streams = &mut self.faults.lock().away;
+        match away {
+            true => streams.insert(stream),
+            false => streams.remove(&stream),
+        };
+    }
+
+    fn is_away(&self, stream: Stream) -> bool {
+        self.faults.lock().away.contains(&stream)
+    }
+
     /// What the store holds now, for [`restore`](Self::restore).
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.world.lock().rows.clone())
@@ -278,6 +292,10 @@ fn forget<T>(work: impl Fn(&mut Rows, u64, u64) -> T + Send + 'static) -> Work {
 }
 
 /// Refuses what is longer than any store takes.
+fn away() -> Lost {
+    Lost::Part("its server is away".into())
+}
+
 fn fits(bytes: usize) -> Result<(), Lost> {
     if bytes <= LONGEST_ANSWER {
         return Ok(());
@@ -334,14 +352,25 @@ impl SharedStore for MemoryStore {
     }
 
     fn append(&self, stream: Stream, body: Vec<u8>, keep: Duration) -> Reply<'_, Place> {
+        if self.is_away(stream) {
+            return std::future::ready(Err(away())).boxed();
+        }
         self.call(move |rows, now, _| {
             fits(body.len())?;
             Ok(rows.append(now, stream, body.clone(), keep))
         })
     }
 
-    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, Vec<StreamEnd>> {
-        self.call(move |rows, _, _| Ok(rows.read(&after, most)))
+    fn read(&self, mut after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, StreamEnds> {
+        let wanted = after.len();
+        after.retain(|(stream, _)| !self.is_away(*stream));
+        let lost = (after.len() < wanted).then(away);
+        self.call(move |rows, _, _| {
+            Ok(StreamEnds {
+                ends: rows.read(&after, most),
+                lost: lost.clone(),
+            })
+        })
     }
 
     fn put(&self, table: Table, entries: Vec<Entry>, keep: Duration) -> Reply<'_, Version> {

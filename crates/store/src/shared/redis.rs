@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use tokio_rustls::rustls::ClientConfig;
 
 pub use self::address::RedisAddress;
@@ -33,7 +33,7 @@ use self::wire::{Args, Fields, hex};
 use super::{
     Answer, Ask, Beat, Claim, Entry, Epoch, HandIn, LONGEST_ANSWER, Lease, Leave, LogAnswer,
     LogKey, Lost, MOST_MEMBERS, NodeId, Place, Pulse, Question, Reply, Seal, SharedRow,
-    SharedStore, StoreTime, Stream, StreamEnd, Table, TableChanges, Told, UpstreamKey, Version,
+    SharedStore, StoreTime, Stream, StreamEnd, StreamEnds, Table, TableChanges, Told, UpstreamKey, Version,
     shortened, too_long,
 };
 
@@ -393,12 +393,20 @@ impl SharedStore for RedisStore {
         .boxed()
     }
 
-    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, Vec<StreamEnd>> {
+    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, StreamEnds> {
         async move {
             let reads = after
                 .iter()
                 .map(|(stream, place)| self.read_one(*stream, *place, most));
-            try_join_all(reads).await
+            let mut read = StreamEnds::default();
+            for end in join_all(reads).await {
+                match end {
+                    Ok(end) => read.ends.push(end),
+                    Err(lost) if lost.is_whole() => return Err(lost),
+                    Err(lost) => read.lost = Some(lost),
+                }
+            }
+            Ok(read)
         }
         .boxed()
     }

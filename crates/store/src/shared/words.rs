@@ -40,6 +40,9 @@ pub enum Lost {
     /// It answered, and will not do what it is asked: wrong password, read-only, full, too old.
     #[error("{0}")]
     Refused(String),
+    /// Another server of a cluster does not answer, which has streams and nothing else.
+    #[error("a server of the store's cluster is out of reach: {0}")]
+    Part(String),
     /// It holds rows of a newer Weir.
     #[error(
         "the store is used by a newer Weir (needs {needs}, this one knows {known}): upgrade this node"
@@ -50,6 +53,13 @@ pub enum Lost {
         /// What this Weir knows.
         known: u32,
     },
+}
+
+impl Lost {
+    /// Whether all that nodes share is out of reach, and not only what was asked for.
+    pub fn is_whole(&self) -> bool {
+        !matches!(self, Self::Part(_))
+    }
 }
 
 /// A hundred years.

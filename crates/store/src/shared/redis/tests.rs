@@ -159,7 +159,7 @@ async fn a_cluster_tells_the_story() {
         assert!(keys.parse::<u32>().unwrap() > 0);
     }
     let streams = (100..130).map(|node| (Stream::Swarm(NodeId(node)), Place::START));
-    let ends = store.read(streams.collect(), 9).await.unwrap();
+    let ends = store.read(streams.collect(), 9).await.unwrap().ends;
     assert_eq!(ends.len(), 30);
     assert!(ends.iter().all(|end| end.entries.len() == 1));
 }
@@ -431,6 +431,73 @@ async fn a_server_that_takes_connections_and_says_nothing_holds_nobody_up() {
     let hosts = [proxy.address(), servers[1].address()].map(|address| address.to_string());
     let store = hasty(&format!("redis://{}", hosts.join(",")));
     until_it_answers(&store).await;
+}
+
+/// Streams of thirty nodes, which lie on all servers of a cluster.
+fn thirty() -> Vec<(Stream, Place)> {
+    let streams = (100..130).map(|node| (Stream::Swarm(NodeId(node)), Place::START));
+    streams.collect()
+}
+
+#[tokio::test]
+async fn a_server_of_a_cluster_that_is_away_costs_its_own_streams_alone() {
+    let servers = Redis::start_cluster().await.unwrap();
+    let hosts = servers.iter().map(|server| server.address().to_string());
+    for server in &servers {
+        let set = ["CONFIG", "SET", "cluster-require-full-coverage", "no"];
+        server.ask(&set).unwrap();
+    }
+    let store = hasty(&format!("redis://{}", hosts.collect::<Vec<_>>().join(",")));
+    until_it_answers(&store).await;
+    let all_are_read = async || {
+        let patience = Instant::now() + PATIENCE;
+        while store.read(thirty(), 9).await.unwrap().ends.len() < 30 {
+            assert!(Instant::now() < patience);
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    all_are_read().await;
+    for (stream, _) in thirty() {
+        let minute = Duration::from_secs(60);
+        store.append(stream, vec![1], minute).await.unwrap();
+    }
+    let is_home = |server: &&Redis| !server.ask(&["EXISTS", "{weir}:meta"]).unwrap().contains("MOVED");
+    let away = servers.iter().find(|server| !is_home(server)).unwrap();
+    away.freeze();
+    let up = UpstreamKey([0; 16]);
+    for _ in 0..20 {
+        let read = store.read(thirty(), 9).await.unwrap();
+        assert!(matches!(read.lost, Some(Lost::Part(_))), "{read:?}");
+        assert!((1..30).contains(&read.ends.len()), "{read:?}");
+        // Everything else goes on.
+        store.rows(vec![up]).await.unwrap();
+        sleep(Duration::from_millis(20)).await;
+    }
+    away.thaw();
+    all_are_read().await;
+
+    // A part that another server has now is found there, without losing the way home.
+    let id = |server: &Redis| server.ask(&["CLUSTER", "MYID"]).unwrap();
+    let home = servers.iter().find(is_home).unwrap();
+    let mut streams = (1000..).map(|node| Stream::Swarm(NodeId(node)));
+    let (stream, slot) = streams
+        .find_map(|stream| {
+            let key = stream_key(stream);
+            let held = !away.ask(&["EXISTS", &key]).unwrap().contains("MOVED");
+            held.then(|| (stream, link::slot(&key).to_string()))
+        })
+        .unwrap();
+    let other = servers.iter().find(|one| !is_home(one) && id(one) != id(away));
+    for server in [other.unwrap(), away, home] {
+        let set = ["CLUSTER", "SETSLOT", &slot, "NODE", &id(other.unwrap())];
+        assert_eq!(server.ask(&set).unwrap(), "OK");
+    }
+    let patience = Instant::now() + PATIENCE;
+    while let Err(lost) = store.append(stream, vec![1], PATIENCE).await {
+        assert!(matches!(lost, Lost::Part(_)) && Instant::now() < patience, "{lost}");
+        store.rows(vec![up]).await.unwrap();
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// How many commands the server has run so far, those of scripts included.

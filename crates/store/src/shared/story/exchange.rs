@@ -119,8 +119,8 @@ pub(in crate::shared) async fn streams_are_read_from_a_place(stage: &dyn Stage) 
     let read = |place, most| {
         let store = stage.node(1);
         async move {
-            let mut ends = store.read(vec![(swarm, place)], most).await.unwrap();
-            ends.remove(0)
+            let mut read = store.read(vec![(swarm, place)], most).await.unwrap();
+            read.ends.remove(0)
         }
     };
     let empty = read(Place::START, 10).await;
@@ -146,7 +146,7 @@ pub(in crate::shared) async fn streams_are_read_from_a_place(stage: &dyn Stage) 
     let end = read(two, 2).await;
     assert_eq!(end.entries, [(three, b"three".to_vec())]);
     let ends = store.read(vec![(other, Place::START), (swarm, three)], 9);
-    let ends = ends.await.unwrap();
+    let ends = ends.await.unwrap().ends;
     assert_eq!(ends[0].entries.len(), 1);
     assert_eq!((ends[1].entries.len(), ends[1].last), (0, Some(three)));
     // What is older than a minute is forgotten, but for the newest of it: who has read that has missed nothing.
