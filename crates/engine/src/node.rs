@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use weir_dispatch::Moment;
 use weir_store::shared::{
     AskId, Beat, Epoch, HandIn, Leave, Lost, Member, NodeId, Pulse, Reply, SHARE_LASTS, SILENT,
-    Seal, Share, ShareWish, SharedStore, StoreTime,
+    Seal, Share, ShareWish, SharedStore, StoreTime, UpstreamKey,
 };
 
 use crate::timeline::Timeline;
@@ -34,6 +34,9 @@ const BEAT_ALONE: Duration = Duration::from_millis(500);
 
 /// Why a node is alone that has just started.
 const NOT_YET: &str = "the store has not answered yet";
+
+/// Rows that need a newer Weir and are asked about with each beat; where there are more, one of these is enough.
+const MOST_NEWER: usize = 100;
 
 /// Bits of a question's number that count: enough for a thousand a second over two years.
 const NUMBERS: u32 = 36;
@@ -65,6 +68,8 @@ struct NodeInner {
     said: Mutex<Option<(StoreTime, Moment)>>,
     /// The epoch in which the store's clock jumped.
     distrusts: Mutex<Epoch>,
+    /// Rows that need a newer Weir: this node is alone until none of them does.
+    newer: Mutex<BTreeSet<UpstreamKey>>,
     about: Mutex<About>,
     parts: Mutex<Vec<Weak<dyn NodePart>>>,
     view: watch::Sender<Arc<NodeView>>,
@@ -217,6 +222,7 @@ impl Node {
             kept: Mutex::new(kept),
             said: Mutex::default(),
             distrusts: Mutex::default(),
+            newer: Mutex::default(),
             about: Mutex::default(),
             parts: Mutex::default(),
             view: watch::Sender::new(Arc::new(view)),
@@ -383,6 +389,7 @@ impl Node {
     async fn beat(&self) {
         let sent = self.0.timeline.now();
         let beat = self.next_beat();
+        let looked = beat.newer.clone();
         let pulse = match self.timed(|store| store.beat(beat)).await {
             Ok(pulse) => pulse,
             Err(lost) => return self.lost(&lost),
@@ -390,6 +397,13 @@ impl Node {
         if self.hear_time(pulse.now, sent) {
             return;
         }
+        let mut newer = self.0.newer.lock();
+        newer.retain(|row| !looked.contains(row));
+        if !newer.is_empty() {
+            // Another one was met meanwhile, which the next beat asks about.
+            return self.hurry();
+        }
+        drop(newer);
         let known = self.0.kept.lock().epoch;
         if known == pulse.epoch {
             return self.heard(pulse, sent);
@@ -418,6 +432,7 @@ impl Node {
             addresses,
             lag,
             shares: parts.iter().flat_map(|part| part.wishes()).collect(),
+            newer: self.0.newer.lock().iter().copied().collect(),
             new_epoch: Epoch(fastrand::u64(1..)),
             distrusts: *self.0.distrusts.lock(),
         }
@@ -509,6 +524,12 @@ impl Node {
 
     /// A call got no answer.
     fn lost(&self, lost: &Lost) {
+        if let Lost::Newer { row: Some(row), .. } = lost {
+            let mut newer = self.0.newer.lock();
+            if newer.len() < MOST_NEWER {
+                newer.insert(*row);
+            }
+        }
         let now = self.0.timeline.now();
         let why: Arc<str> = lost.to_string().into();
         let (mut changed, mut news) = (false, false);

@@ -112,8 +112,12 @@ fn shortened(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST_REASON)]
 }
 
-fn too_long(bytes: usize) -> String {
-    format!("{bytes} bytes are too many for the store: {LONGEST_ANSWER} at most")
+/// Refuses what is longer than any store takes.
+fn fits(bytes: usize) -> Result<(), Lost> {
+    if bytes <= LONGEST_ANSWER {
+        return Ok(());
+    }
+    Err(Lost::TooLong(bytes))
 }
 
 fn too_many_members() -> String {

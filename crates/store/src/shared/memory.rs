@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 use self::rows::Rows;
 use super::words::millis;
 use super::{
-    Answer, Ask, Beat, Claim, Entry, HandIn, LONGEST_ANSWER, Lease, Leave, LogAnswer, LogKey, Lost,
+    Answer, Ask, Beat, Claim, Entry, HandIn, Lease, Leave, LogAnswer, LogKey, Lost,
     NodeId, Place, Pulse, Question, Reply, SharedRow, SharedStore, StoreTime, Stream, StreamEnds,
-    Table, TableChanges, Told, UpstreamKey, Version,
+    Table, TableChanges, Told, UpstreamKey, Version, fits,
 };
 
 /// What goes wrong with one call.
@@ -184,6 +184,11 @@ impl MemoryStore {
         self.faults.lock().away.contains(&stream)
     }
 
+    /// A newer Weir has written the row of this upstream in a form that nobody here understands.
+    pub fn renew(&self, upstream: UpstreamKey, newer: bool) {
+        self.world.lock().rows.renew(upstream, newer);
+    }
+
     /// What the store holds now, for [`restore`](Self::restore).
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.world.lock().rows.clone())
@@ -291,46 +296,54 @@ fn forget<T>(work: impl Fn(&mut Rows, u64, u64) -> T + Send + 'static) -> Work {
     })
 }
 
-/// Refuses what is longer than any store takes.
 fn away() -> Lost {
     Lost::Part("its server is away".into())
-}
-
-fn fits(bytes: usize) -> Result<(), Lost> {
-    if bytes <= LONGEST_ANSWER {
-        return Ok(());
-    }
-    Err(Lost::Refused(super::too_long(bytes)))
 }
 
 impl SharedStore for MemoryStore {
     fn beat(&self, beat: Beat) -> Reply<'_, Pulse> {
         let heard = self.heard.load(Ordering::SeqCst);
-        self.pulse(move |rows, now, run| rows.beat(now, run, heard, beat.clone()))
+        self.pulse(move |rows, now, run| {
+            rows.knows(beat.upstreams())?;
+            rows.beat(now, run, heard, beat.clone())
+        })
     }
 
     fn hand_in(&self, hand_in: HandIn) -> Reply<'_, Pulse> {
-        self.pulse(move |rows, now, run| Ok(rows.hand_in(now, run, hand_in.clone())))
+        self.pulse(move |rows, now, run| {
+            rows.knows(hand_in.upstreams())?;
+            Ok(rows.hand_in(now, run, hand_in.clone()))
+        })
     }
 
     fn leave(&self, leave: Leave) -> Reply<'_, ()> {
         let heard = self.heard.load(Ordering::SeqCst);
         self.call(move |rows, now, _| {
+            rows.knows(leave.upstreams())?;
             rows.leave(now, heard, &leave);
             Ok(())
         })
     }
 
     fn ask(&self, ask: Ask) -> Reply<'_, Answer> {
-        self.call(move |rows, now, run| Ok(rows.ask(now, run, &ask)))
+        self.call(move |rows, now, run| {
+            rows.knows([ask.upstream])?;
+            Ok(rows.ask(now, run, &ask))
+        })
     }
 
     fn tell(&self, upstream: UpstreamKey, told: Vec<Told>) -> Reply<'_, StoreTime> {
-        self.call(move |rows, now, _| Ok(rows.tell(now, upstream, told.clone())))
+        self.call(move |rows, now, _| {
+            rows.knows([upstream])?;
+            Ok(rows.tell(now, upstream, told.clone()))
+        })
     }
 
     fn rows(&self, upstreams: Vec<UpstreamKey>) -> Reply<'_, Vec<SharedRow>> {
-        self.call(move |rows, now, _| Ok(rows.rows(now, &upstreams)))
+        self.call(move |rows, now, _| {
+            rows.knows(upstreams.iter().copied())?;
+            Ok(rows.rows(now, &upstreams))
+        })
     }
 
     fn answer(

@@ -253,13 +253,94 @@ async fn another_secret_and_a_newer_weir_are_noticed() {
     store.tell(up, vec![spaced, Told::Cleared]).await.unwrap();
     assert_eq!(server.ask(&["HGET", &row, "colour"]).unwrap(), "green");
     server.ask(&["HSET", &row, "needs", "7"]).unwrap();
-    let newer = Lost::Newer { needs: 7, known: 1 };
+    let newer = Lost::Newer {
+        needs: 7,
+        known: 1,
+        row: Some(up),
+    };
     assert_eq!(store.rows(vec![up]).await.unwrap_err(), newer);
     assert_eq!(store.tell(up, vec![]).await.unwrap_err(), newer);
     store.rows(vec![UpstreamKey([2; 16])]).await.unwrap();
+    // Whoever has met it goes on meeting it, whatever the beat wishes for.
+    let beat = || Beat {
+        newer: vec![up],
+        ..Beat::default()
+    };
+    assert_eq!(store.beat(beat()).await.unwrap_err(), newer);
+    let epoch = store.beat(Beat::default()).await.unwrap().epoch;
+    let starts = vec![HandedStart {
+        upstream: up,
+        id: story::id(1, 2),
+        ledger: crate::state::Ledger::Query,
+        age: Duration::ZERO,
+        spaced: true,
+    }];
+    let before = server.ask(&["HGETALL", &row]).unwrap();
+    let hand_in = HandIn {
+        epoch,
+        starts: starts.clone(),
+        ..HandIn::default()
+    };
+    assert_eq!(store.hand_in(hand_in).await.unwrap_err(), newer);
+    let node = NodeId(0);
+    assert_eq!(store.leave(Leave { node, starts }).await.unwrap_err(), newer);
+    assert_eq!(server.ask(&["HGETALL", &row]).unwrap(), before);
+    server.ask(&["HSET", &row, "needs", "1"]).unwrap();
+    store.beat(beat()).await.unwrap();
     server.ask(&["HSET", "{weir}:meta", "needs", "8"]).unwrap();
-    let newer = Lost::Newer { needs: 8, known: 1 };
+    let newer = Lost::Newer {
+        needs: 8,
+        known: 1,
+        row: None,
+    };
     assert_eq!(store.beat(Beat::default()).await.unwrap_err(), newer);
+}
+
+#[tokio::test]
+async fn many_starts_are_handed_in_by_pieces() {
+    const MANY: u64 = 120_000;
+    let server = Redis::start().await.unwrap();
+    let store = open(&server.url());
+    store.ready().await.unwrap();
+    let (up, node) = (UpstreamKey([1; 16]), NodeId(1));
+    let beat = Beat {
+        node,
+        new_epoch: Epoch(5),
+        ..Beat::default()
+    };
+    store.beat(beat).await.unwrap();
+    let starts = |from| {
+        let starts = (from..from + MANY).map(|number| HandedStart {
+            upstream: up,
+            id: story::id(1, number),
+            ledger: crate::state::Ledger::Query,
+            age: Duration::from_secs(60),
+            spaced: false,
+        });
+        starts.collect::<Vec<_>>()
+    };
+    let hand_in = |epoch| HandIn {
+        node,
+        epoch,
+        starts: starts(0),
+        ..HandIn::default()
+    };
+    // For another epoch nothing is taken, and nobody counts as having handed in.
+    let pulse = store.hand_in(hand_in(Epoch(6))).await.unwrap();
+    assert_eq!((pulse.epoch, pulse.missing), (Epoch(5), vec![node]));
+    let pulse = store.hand_in(hand_in(Epoch(5))).await.unwrap();
+    assert_eq!((pulse.epoch, pulse.missing), (Epoch(5), vec![]));
+    let key = format!("{{weir}}:starts:{}:q", hex(&up.0));
+    assert_eq!(server.ask(&["ZCARD", &key]).unwrap(), MANY.to_string());
+    let starts = starts(MANY / 2);
+    store.leave(Leave { node, starts }).await.unwrap();
+    let all = (MANY / 2 * 3).to_string();
+    assert_eq!(server.ask(&["ZCARD", &key]).unwrap(), all);
+    // What no store takes is said so before anybody is asked.
+    let long = vec![0; super::super::LONGEST_ANSWER + 1];
+    let lost = store.append(Stream::Swarm(node), long, PATIENCE).await;
+    let lost = lost.unwrap_err();
+    assert!(matches!(lost, Lost::TooLong(_)) && !lost.is_whole(), "{lost}");
 }
 
 #[tokio::test]

@@ -60,10 +60,7 @@ impl Trouble {
             .find(|inner| code == "ERR" && details.contains(&format!("-{inner} ")));
         match inner.unwrap_or(code) {
             "WEIRNEWER" => Self {
-                lost: Lost::Newer {
-                    needs: details.trim().parse().unwrap_or(u32::MAX),
-                    known: KNOWN,
-                },
+                lost: newer(&details),
                 ends: false,
                 moved: false,
                 no_script: false,
@@ -124,5 +121,16 @@ impl Trouble {
             "CROSSSLOT" => Self::refused(true, "the store's cluster refuses our keys"),
             code => Self::refused(false, format!("the store refuses: {code} {details}")),
         }
+    }
+}
+
+/// What is needed, and by which row if it is not the store as a whole.
+fn newer(details: &str) -> Lost {
+    let mut words = details.split_whitespace();
+    let needs = words.next().and_then(|needs| needs.parse().ok());
+    Lost::Newer {
+        needs: needs.unwrap_or(u32::MAX),
+        known: KNOWN,
+        row: words.next().and_then(|row| super::wire::upstream(row).ok()),
     }
 }

@@ -166,7 +166,7 @@ pub(in crate::shared) async fn streams_are_read_from_a_place(stage: &dyn Stage) 
     let long = vec![0; LONGEST_ANSWER + 1];
     assert!(matches!(
         store.append(swarm, long, secs(1)).await,
-        Err(Lost::Refused(_))
+        Err(Lost::TooLong(_))
     ));
 }
 
@@ -213,7 +213,7 @@ pub(in crate::shared) async fn tables_are_read_by_version(stage: &dyn Stage) {
     assert_eq!((other.whole, other.entries.len()), (true, 0));
     let long = (vec![0; LONGEST_ANSWER], Some(vec![0]));
     let refused = store.put(Table::Keys, vec![long], secs(1)).await;
-    assert!(matches!(refused, Err(Lost::Refused(_))), "{refused:?}");
+    assert!(matches!(refused, Err(Lost::TooLong(_))), "{refused:?}");
 }
 
 pub(in crate::shared) async fn tables_forget(stage: &dyn Stage) {

@@ -32,7 +32,7 @@ end
 -- The first row that needs a newer Weir.
 local function too_new(ups)
   for _, up in ipairs(ups) do
-    if tonumber(row(up).needs or '0') > KNOWN then return newer(row(up).needs) end
+    if tonumber(row(up).needs or '0') > KNOWN then return newer(row(up).needs, up) end
   end
 end
 
