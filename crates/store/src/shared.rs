@@ -85,7 +85,13 @@ const OFF_WAIT: Duration = Duration::from_secs(60);
 const UNCERTAIN_WAIT: Duration = Duration::from_secs(30);
 
 /// Nodes at most.
-const MOST_MEMBERS: usize = 1000;
+pub const MOST_MEMBERS: usize = 1000;
+
+/// Shares that a node may have, one for each window of each upstream: more than anybody has.
+const MOST_SHARES: usize = 20_000;
+
+/// Addresses of a node at most.
+const MOST_ADDRESSES: usize = 64;
 
 /// Limits that an upstream may tell.
 const MOST_LIMITS: usize = 16;

@@ -764,6 +764,45 @@ async fn replies_that_make_no_sense_are_lost_and_cost_nothing() {
 }
 
 #[tokio::test]
+async fn more_nodes_than_there_can_be_are_not_believed() {
+    let text = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+    let pulse = |members: usize, shares: usize, missing: usize| {
+        let name = "n".repeat(5000);
+        let mut reply = format!("*5\r\n:1\r\n{}*{members}\r\n", text(&format!("{:016x}", 1)));
+        for node in 0..members {
+            let (node, name) = (text(&format!("{node:016x}")), text(&name));
+            reply += &format!("*6\r\n{node}{name}{name}{}:0\r\n:0\r\n", text("1.2.3.4"));
+        }
+        reply += &format!("*{shares}\r\n");
+        for _ in 0..shares {
+            let up = text(&"a".repeat(32));
+            reply += &format!("*4\r\n{up}{}:60\r\n:1\r\n", text("q"));
+        }
+        reply += &format!("*{missing}\r\n");
+        for node in 0..missing {
+            reply += &text(&format!("{node:016x}"));
+        }
+        reply.into_bytes()
+    };
+    let most = MOST_MEMBERS;
+    let replies = vec![
+        pulse(most, 100, most * 3),
+        pulse(most + 1, 0, 0),
+        pulse(1, 50_000, 0),
+    ];
+    let (address, _tasks) = impostor(replies).await;
+    let store = open(&format!("redis://{address}"));
+    store.ready().await.unwrap();
+    let believed = store.beat(Beat::default()).await.unwrap();
+    assert_eq!((believed.members.len(), believed.missing.len()), (most, most));
+    assert!(believed.members.iter().all(|member| member.name.len() <= 500));
+    for _ in 0..2 {
+        let lost = store.beat(Beat::default()).await.unwrap_err();
+        assert!(lost.to_string().contains("makes no sense"), "{lost}");
+    }
+}
+
+#[tokio::test]
 async fn random_replies_never_panic() {
     let mut random = fastrand::Rng::with_seed(18);
     fn value(random: &mut fastrand::Rng, depth: u8) -> Vec<u8> {
