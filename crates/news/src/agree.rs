@@ -341,7 +341,7 @@ impl Model {
             let log = state.log.as_ref();
             state.numbers.is_none() && log.is_some_and(|log| !log.is_open())
         };
-        if !agreement.handing.is_done() && open.with(first) {
+        if !agreement.handing.is_done() && !agreement.node.is_alone() && open.with(first) {
             let _ = tokio::time::timeout(PATIENCE, agreement.handing.done.notified()).await;
         }
         if agreement.node.is_alone() || self.catch_up(agreement, open, keys).await.is_err() {

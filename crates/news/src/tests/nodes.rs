@@ -98,18 +98,7 @@ impl Site {
         config.cache.threads = Duration::ZERO;
         change(&mut config);
         let store = Arc::new(self.store.handle());
-        let (keeper, before) = (kept.clone(), kept.lock().clone());
-        let node = shared.then(|| {
-            Node::new(NodeOptions {
-                name: format!("node {which}"),
-                version: "1".to_owned(),
-                store: store.clone(),
-                seal: Seal::new("a secret that is long enough for everybody"),
-                timeline: self.timeline,
-                kept: before,
-                keeper: Box::new(move |kept: &KeptNode| *keeper.lock() = kept.clone()),
-            })
-        });
+        let node = shared.then(|| self.node(which, &store, &kept));
         let options = Options::new(self.timeline, Weather::default());
         let engine = Engine::new("news", policy::policy(general(), &config), options);
         let mut outward = Outward::without_rows(engine, self.network.ground());
@@ -135,6 +124,19 @@ impl Site {
         };
         weir.settle().await;
         weir
+    }
+
+    fn node(&self, which: u64, store: &Arc<MemoryStore>, kept: &Arc<Mutex<KeptNode>>) -> Node {
+        let (keeper, before) = (kept.clone(), kept.lock().clone());
+        Node::new(NodeOptions {
+            name: format!("node {which}"),
+            version: "1".to_owned(),
+            store: store.clone(),
+            seal: Seal::new("a secret that is long enough for everybody"),
+            timeline: self.timeline,
+            kept: before,
+            keeper: Box::new(move |kept: &KeptNode| *keeper.lock() = kept.clone()),
+        })
     }
 
     /// The same node, started again.
@@ -617,6 +619,34 @@ async fn a_server_that_counts_anew_changes_no_number_on_any_node() {
     let three = site.start(3, &[1]).await;
     three.refresh().await;
     assert_eq!(three.numbers().await, after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_killed_before_it_handed_in_its_logs_does_so_when_it_is_back() {
+    let site = Site::new(two_servers()).await;
+    let kept = Arc::<Mutex<KeptNode>>::default();
+    let one = site.start_with((1, &[1, 2], true), kept.clone(), true, |_| {});
+    let one = one.await;
+    one.refresh().await;
+    let before = one.numbers().await;
+    assert!(before.len() >= 60, "{}", before.len());
+    one.end().await;
+    site.store.restart_empty();
+    // It hears of the new epoch and hands in what its engines know, and that is all it comes to.
+    let epoch = kept.lock().epoch;
+    let node = site.node(1, &Arc::new(site.store.handle()), &kept);
+    let beats = node.run(CancellationToken::new());
+    tokio::time::timeout(3 * SECOND, beats).await.unwrap_err();
+    assert_ne!(kept.lock().epoch, epoch);
+    // Back, it tells its numbers before anybody asks it for them.
+    let one = site.start_with((1, &[1, 2], true), kept, true, |_| {}).await;
+    let two = site.start(2, &[2, 1]).await;
+    two.refresh().await;
+    let numbers = two.numbers().await;
+    for (number, id) in &before {
+        assert_eq!(numbers.get(number), Some(id), "{number}");
+    }
+    drop(one);
 }
 
 #[tokio::test(start_paused = true)]
