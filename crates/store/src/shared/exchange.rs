@@ -58,9 +58,6 @@ pub struct StreamEnds {
 pub struct StreamEnd {
     /// Which one.
     pub stream: Stream,
-    /// The oldest place that the stream still holds; where that lies behind the place that was asked for, entries were
-    /// forgotten in between.
-    pub first: Option<Place>,
     /// The newest place of the stream, read or not.
     pub last: Option<Place>,
     /// Entries with their places, oldest first.
@@ -127,8 +124,8 @@ pub struct TableChanges {
 /// Which log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogKey {
-    /// The article numbers of a newsgroup.
-    Numbers(String),
+    /// The article numbers of a newsgroup, by a keyed hash of its name.
+    Numbers([u8; 16]),
 }
 
 /// What a log holds from the place on that was asked about.

@@ -178,14 +178,13 @@ impl RedisStore {
         let key = stream_key(stream);
         let reply = self.links.call(Script::Read, &key, args).await?;
         let mut reply = Fields::of(reply)?;
-        let (first, last) = (reply.place()?, reply.place()?);
+        let last = reply.place()?;
         let entries = reply.fields()?.each(|entry| {
             let place = entry.place()?;
             Ok((place.map_or_else(Fields::unknown, Ok)?, entry.bytes()?))
         })?;
         Ok(StreamEnd {
             stream,
-            first,
             last,
             entries,
         })
@@ -484,10 +483,10 @@ impl SharedStore for RedisStore {
             for entry in &entries {
                 fits(entry.len())?;
             }
-            let LogKey::Numbers(name) = &log;
+            let LogKey::Numbers(key) = &log;
             let mut reply = self
                 .run(Script::Extend, |args| {
-                    args.text(&format!("numbers:{name}")).number(known);
+                    args.text(&format!("numbers:{}", hex(key))).number(known);
                     match epoch {
                         Some(epoch) => args.epoch(epoch),
                         None => args.text(""),

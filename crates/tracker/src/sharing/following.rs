@@ -183,7 +183,6 @@ mod tests {
         let entries = millis.iter().map(|&millis| (place(millis), vec![]));
         StreamEnd {
             stream,
-            first: None,
             last: last.map(place),
             entries: entries.collect(),
         }

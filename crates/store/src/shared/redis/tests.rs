@@ -423,7 +423,7 @@ async fn everything_ends_by_itself() {
     }
     let entries = vec![(vec![1], Some(vec![1])), (vec![2], None)];
     store.put(Table::Keys, entries, minute).await.unwrap();
-    let log = LogKey::Numbers("alt.test".into());
+    let log = LogKey::Numbers([1; 16]);
     store.extend(log, 0, vec![vec![1]]).await.unwrap();
     store.lease(up, node, 1, 1).await.unwrap();
     let keys = server.ask(&["KEYS", "*"]).unwrap();
@@ -703,7 +703,7 @@ async fn call_everything(store: &RedisStore) -> Vec<Result<(), Lost>> {
         question: None,
         wanted_until: StoreTime(0),
     };
-    let log = LogKey::Numbers("a".into());
+    let log = LogKey::Numbers([1; 16]);
     let stream = Stream::Swarm(node);
     vec![
         store.beat(Beat::default()).await.map(drop),
