@@ -666,6 +666,24 @@ impl Pause {
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn a_server_that_leaves_and_returns_has_one_task() {
+        let address = RedisAddress::parse("redis://127.0.0.1:1,127.0.0.1:2").unwrap();
+        let links = Links::open(address, None, Duration::from_millis(10));
+        let host = |port| ("127.0.0.1".to_owned(), port);
+        let home = host(1);
+        for _ in 0..20 {
+            links.learn(vec![(0, 9, home.clone()), (10, 16_383, host(2))], &home);
+            tokio::task::yield_now().await;
+            links.learn(vec![(0, 16_383, home.clone())], &home);
+            tokio::task::yield_now().await;
+        }
+        // Those for home and for the map, and one that has yet to notice.
+        let tasks = links.tasks.lock().len();
+        assert!(tasks <= 3, "{tasks}");
+        assert!(links.cluster.lock().servers.is_empty());
+    }
+
     #[test]
     fn keys_have_their_place() {
         // From the cluster's specification, and asked of a server.

@@ -423,6 +423,15 @@ async fn everything_ends_by_itself() {
     }
     let entries = vec![(vec![1], Some(vec![1])), (vec![2], None)];
     store.put(Table::Keys, entries, minute).await.unwrap();
+    // A longer window that is configured later counts what was started before.
+    let key = format!("{{weir}}:starts:{}:q", hex(&up.0));
+    let days = |days: i64| days * 24 * 60 * 60 * 1000;
+    let left = || server.ask(&["PTTL", &key]).unwrap().parse::<i64>().unwrap();
+    assert!((0..days(2)).contains(&left()), "{}", left());
+    let mut longer = beat();
+    longer.shares[0].window = Window(30 * 24 * 60 * 60);
+    store.beat(longer).await.unwrap();
+    assert!(left() > days(29), "{}", left());
     let log = LogKey::Numbers([1; 16]);
     store.extend(log, 0, vec![vec![1]]).await.unwrap();
     store.lease(up, node, 1, 1).await.unwrap();
