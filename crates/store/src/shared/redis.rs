@@ -70,7 +70,7 @@ impl RedisStore {
         timeout: Duration,
     ) -> Self {
         Self {
-            links: Links::open(address, tls, timeout),
+            links: Links::open(address, tls, timeout, link::CHECK_EVERY),
             check: hex(&seal.check()),
             heard: AtomicU64::new(0),
             clock: None,

@@ -36,6 +36,9 @@ const WAITS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 /// How often it is asked at most which server of a cluster has which part.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// How often a server is asked whether it may drop rows.
+pub(super) const CHECK_EVERY: Duration = Duration::from_secs(60);
+
 /// Servers of a cluster that are talked to.
 const MOST_SERVERS: usize = 64;
 
@@ -67,6 +70,7 @@ pub(super) struct Links {
     address: RedisAddress,
     tls: Option<TlsConnector>,
     timeout: Duration,
+    check_every: Duration,
     home: watch::Sender<State>,
     cluster: Mutex<Cluster>,
     /// Another server may have a part of the cluster now.
@@ -105,11 +109,13 @@ impl Links {
         address: RedisAddress,
         tls: Option<Arc<ClientConfig>>,
         timeout: Duration,
+        check_every: Duration,
     ) -> Arc<Self> {
         let links = Arc::new(Self {
             address,
             tls: tls.map(TlsConnector::from),
             timeout,
+            check_every,
             home: watch::Sender::new(Err(not_yet())),
             cluster: Mutex::default(),
             look_again: Arc::default(),
@@ -123,6 +129,10 @@ impl Links {
         tasks.spawn(map);
         drop(tasks);
         links
+    }
+
+    fn check(&self) -> (Duration, Duration) {
+        (self.check_every, self.timeout)
     }
 
     /// Waits until all connections stand, or one attempt has failed.
@@ -375,12 +385,7 @@ impl Links {
             let server = about(&mut wire, "server").await?;
             let run = field(&server, "run_id").unwrap_or_default().to_owned();
             suits(&server, &about(&mut wire, "replication").await?)?;
-            let mut policy = Cmd::new();
-            policy.arg("CONFIG").arg("GET").arg("maxmemory-policy");
-            // Not everybody may ask that; then the operator's word has to do.
-            if let Ok(Value::Array(found)) = send(&mut wire, &policy).await {
-                keeps_everything(&found)?;
-            }
+            check_policy(&mut wire).await?;
             let mut names = Vec::with_capacity(SCRIPTS.len());
             for (_, text) in SCRIPTS.iter() {
                 let mut load = Cmd::new();
@@ -510,6 +515,17 @@ fn suits(server: &str, replication: &str) -> Result<(), Lost> {
     Ok(())
 }
 
+/// Asks a server whether it may drop rows.
+async fn check_policy(wire: &mut MultiplexedConnection) -> Result<(), Lost> {
+    let mut policy = Cmd::new();
+    policy.arg("CONFIG").arg("GET").arg("maxmemory-policy");
+    match send(wire, &policy).await {
+        Ok(Value::Array(found)) => keeps_everything(&found),
+        // Not everybody may ask that; then the operator's word has to do.
+        _ => Ok(()),
+    }
+}
+
 /// Whether a server never drops rows to make room.
 fn keeps_everything(policy: &[Value]) -> Result<(), Lost> {
     let Some(Value::BulkString(policy)) = policy.get(1) else {
@@ -593,9 +609,9 @@ async fn keep_home(links: std::sync::Weak<Links>) {
     while let Some(strong) = links.upgrade() {
         let began = Instant::now();
         let attempt = strong.connect_home().await;
-        let told = strong.home.clone();
+        let (told, check) = (strong.home.clone(), strong.check());
         drop(strong);
-        hold(attempt, &told).await;
+        hold(attempt, &told, check).await;
         pause.after(began).await;
     }
 }
@@ -622,14 +638,20 @@ async fn keep_server(links: std::sync::Weak<Links>, host: Host, told: watch::Sen
             Ok((wire, driver)) => strong.greet(wire, driver).await,
             Err(lost) => Err(lost),
         };
+        let check = strong.check();
         drop(strong);
-        hold(attempt, &told).await;
+        hold(attempt, &told, check).await;
         pause.after(began).await;
     }
 }
 
-/// Tells how an attempt ended, and drives the connection until it breaks.
-async fn hold(attempt: Result<(Connection, Driver), Lost>, told: &watch::Sender<State>) {
+/// Tells how an attempt ended, and drives the connection until it breaks or its server will not do any more: how that is set may
+/// change at any time, so it is asked so often, and waited for so long.
+async fn hold(
+    attempt: Result<(Connection, Driver), Lost>,
+    told: &watch::Sender<State>,
+    (every, patience): (Duration, Duration),
+) {
     let (connection, driver) = match attempt {
         Ok(connected) => connected,
         Err(lost) => {
@@ -638,12 +660,22 @@ async fn hold(attempt: Result<(Connection, Driver), Lost>, told: &watch::Sender<
         }
     };
     let broken = connection.broken.clone();
+    let mut wire = connection.wire.clone();
     let _ = told.send_replace(Ok(Arc::new(connection)));
-    tokio::select! {
-        () = driver => {}
-        () = broken.cancelled() => {}
-    }
-    let _ = told.send_replace(Err(Lost::Silent("the connection broke".into())));
+    let refused = async {
+        loop {
+            sleep(every).await;
+            if let Ok(Err(lost)) = timeout(patience, check_policy(&mut wire)).await {
+                return lost;
+            }
+        }
+    };
+    let lost = tokio::select! {
+        () = driver => Lost::Silent("the connection broke".into()),
+        () = broken.cancelled() => Lost::Silent("the connection broke".into()),
+        lost = refused => lost,
+    };
+    let _ = told.send_replace(Err(lost));
 }
 
 /// The wait before the next attempt: longer after each one that came to nothing soon.
@@ -669,7 +701,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_leaves_and_returns_has_one_task() {
         let address = RedisAddress::parse("redis://127.0.0.1:1,127.0.0.1:2").unwrap();
-        let links = Links::open(address, None, Duration::from_millis(10));
+        let links = Links::open(address, None, Duration::from_millis(10), CHECK_EVERY);
         let host = |port| ("127.0.0.1".to_owned(), port);
         let home = host(1);
         for _ in 0..20 {

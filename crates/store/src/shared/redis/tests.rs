@@ -227,6 +227,30 @@ async fn a_server_that_will_not_do_says_why() {
 }
 
 #[tokio::test]
+async fn a_server_that_may_drop_rows_from_now_on_is_refused_and_taken_back() {
+    let server = Redis::start().await.unwrap();
+    let address = RedisAddress::parse(&server.url()).unwrap();
+    let store = RedisStore {
+        links: Links::open(address, None, PATIENCE, Duration::from_millis(20)),
+        ..open(&server.url())
+    };
+    store.ready().await.unwrap();
+    until_it_answers(&store).await;
+    let set = |policy| server.ask(&["CONFIG", "SET", "maxmemory-policy", policy]);
+    set("allkeys-lru").unwrap();
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        match store.rows(vec![UpstreamKey([0; 16])]).await {
+            Err(lost) if lost.to_string().contains("maxmemory-policy noeviction") => break,
+            _ => assert!(Instant::now() < patience),
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    set("noeviction").unwrap();
+    until_it_answers(&store).await;
+}
+
+#[tokio::test]
 async fn another_secret_and_a_newer_weir_are_noticed() {
     let server = Redis::start().await.unwrap();
     let store = open(&server.url());
