@@ -6,7 +6,8 @@
 
 mod figures;
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,8 +19,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use weir_dispatch::Moment;
 use weir_store::shared::{
-    AskId, Beat, Epoch, HandIn, Leave, Lost, Member, NodeId, Pulse, Reply, SHARE_LASTS, SILENT,
-    Seal, Share, ShareWish, SharedStore, StoreTime,
+    AskId, Beat, Epoch, HandIn, Leave, Lost, MOST_MEMBERS, Member, NodeId, Pulse, Reply, SHARE_LASTS, SILENT,
+    Seal, Share, ShareWish, SharedStore, StoreTime, UpstreamKey,
 };
 
 use crate::timeline::Timeline;
@@ -34,6 +35,9 @@ const BEAT_ALONE: Duration = Duration::from_millis(500);
 
 /// Why a node is alone that has just started.
 const NOT_YET: &str = "the store has not answered yet";
+
+/// Rows that need a newer Weir and are asked about with each beat; where there are more, one of these is enough.
+const MOST_NEWER: usize = 100;
 
 /// Bits of a question's number that count: enough for a thousand a second over two years.
 const NUMBERS: u32 = 36;
@@ -65,6 +69,8 @@ struct NodeInner {
     said: Mutex<Option<(StoreTime, Moment)>>,
     /// The epoch in which the store's clock jumped.
     distrusts: Mutex<Epoch>,
+    /// Rows that need a newer Weir: this node is alone until none of them does.
+    newer: Mutex<BTreeSet<UpstreamKey>>,
     about: Mutex<About>,
     parts: Mutex<Vec<Weak<dyn NodePart>>>,
     view: watch::Sender<Arc<NodeView>>,
@@ -217,6 +223,7 @@ impl Node {
             kept: Mutex::new(kept),
             said: Mutex::default(),
             distrusts: Mutex::default(),
+            newer: Mutex::default(),
             about: Mutex::default(),
             parts: Mutex::default(),
             view: watch::Sender::new(Arc::new(view)),
@@ -292,7 +299,7 @@ impl Node {
     }
 
     /// Calls the store. While this node is alone it is not called at all: the answer is [`Lost`] at once. Without an answer
-    /// this node is alone from then on.
+    /// this node is alone from then on, unless only a part of the store is out of reach.
     ///
     /// # Errors
     /// If the store does not answer; whether it did what it was asked is not known then.
@@ -304,7 +311,9 @@ impl Node {
             return Err(Lost::Silent(why.to_string()));
         }
         let answer = self.timed(ask).await;
-        if let Err(lost) = &answer {
+        if let Err(lost) = &answer
+            && lost.is_whole()
+        {
             self.lost(lost);
         }
         answer
@@ -381,12 +390,17 @@ impl Node {
     async fn beat(&self) {
         let sent = self.0.timeline.now();
         let beat = self.next_beat();
+        let looked = beat.newer.clone();
         let pulse = match self.timed(|store| store.beat(beat)).await {
             Ok(pulse) => pulse,
             Err(lost) => return self.lost(&lost),
         };
         if self.hear_time(pulse.now, sent) {
             return;
+        }
+        if !self.knows_all_after(&looked) {
+            // Another one was met meanwhile, which the next beat asks about.
+            return self.hurry();
         }
         let known = self.0.kept.lock().epoch;
         if known == pulse.epoch {
@@ -404,6 +418,13 @@ impl Node {
         }
     }
 
+    /// Whether no row needs a newer Weir, now that these do not.
+    fn knows_all_after(&self, looked: &[UpstreamKey]) -> bool {
+        let mut newer = self.0.newer.lock();
+        newer.retain(|row| !looked.contains(row));
+        newer.is_empty()
+    }
+
     fn next_beat(&self) -> Beat {
         let about = self.0.about.lock();
         let (addresses, lag) = (about.addresses.iter().copied().collect(), about.lag);
@@ -416,6 +437,7 @@ impl Node {
             addresses,
             lag,
             shares: parts.iter().flat_map(|part| part.wishes()).collect(),
+            newer: self.0.newer.lock().iter().copied().collect(),
             new_epoch: Epoch(fastrand::u64(1..)),
             distrusts: *self.0.distrusts.lock(),
         }
@@ -458,18 +480,8 @@ impl Node {
         let now = sent;
         let mut kept = self.0.kept.lock();
         let before = kept.clone();
-        // Also those that have left since: in a store that has lost something, what they did is missing.
-        let mut others = known(&kept, now).collect::<Vec<_>>();
-        for member in &pulse.members {
-            let heard = now - member.silent;
-            match others.iter_mut().find(|(node, _)| *node == member.node) {
-                Some(other) => other.1 = heard,
-                None if member.node != self.0.id => others.push((member.node, heard)),
-                None => {}
-            }
-        }
         kept.epoch = pulse.epoch;
-        kept.known = others;
+        kept.known = known_now(&kept, self.0.id, &pulse.members, now);
         kept.shares.clone_from(&pulse.shares);
         kept.heard = Some(now);
         // Times alone are not worth a write each two seconds: a minute's accuracy is enough for a day's silence.
@@ -507,6 +519,12 @@ impl Node {
 
     /// A call got no answer.
     fn lost(&self, lost: &Lost) {
+        if let Lost::Newer { row: Some(row), .. } = lost {
+            let mut newer = self.0.newer.lock();
+            if newer.len() < MOST_NEWER {
+                newer.insert(*row);
+            }
+        }
         let now = self.0.timeline.now();
         let why: Arc<str> = lost.to_string().into();
         let (mut changed, mut news) = (false, false);
@@ -581,6 +599,26 @@ fn known(kept: &KeptNode, now: Moment) -> impl Iterator<Item = (NodeId, Moment)>
     all.filter(move |(_, heard)| heard.until(now) < SILENT)
 }
 
+/// The same after a pulse. Also those that have left since: in a store that has lost something, what they did is missing. Of too
+/// many, those that were heard of last.
+fn known_now(
+    kept: &KeptNode,
+    me: NodeId,
+    members: &[Member],
+    now: Moment,
+) -> Vec<(NodeId, Moment)> {
+    let mut others: BTreeMap<NodeId, Moment> = known(kept, now).collect();
+    let heard = members.iter().map(|member| (member.node, now - member.silent));
+    others.extend(heard.filter(|(node, _)| *node != me));
+    let mut others: Vec<_> = others.into_iter().collect();
+    if others.len() > MOST_MEMBERS {
+        others.sort_by_key(|(node, heard)| (Reverse(*heard), *node));
+        others.truncate(MOST_MEMBERS);
+        others.sort_unstable_by_key(|(node, _)| *node);
+    }
+    others
+}
+
 /// The store's clock as seen from here: what it said last, and when that arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StoreClock {
@@ -596,5 +634,37 @@ impl StoreClock {
     /// What it would say now at the least: an answer takes time to arrive.
     pub(crate) fn now(&self, now: Moment) -> Option<StoreTime> {
         self.said.map(|(time, at)| time.after(at.until(now)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_store::shared::NodeState;
+
+    use super::*;
+
+    #[test]
+    fn a_store_that_makes_up_nodes_is_not_believed_for_ever() {
+        let mut kept = KeptNode::default();
+        let (second, me) = (Duration::from_secs(1), NodeId(7));
+        for round in 0..20_u64 {
+            let now = Moment(1_000_000_000_000) + second * u32::try_from(round).unwrap();
+            let member = |number| Member {
+                node: NodeId(round * 1000 + number),
+                name: String::new(),
+                version: String::new(),
+                addresses: Vec::new(),
+                silent: Duration::ZERO,
+                lag: Duration::ZERO,
+                state: NodeState::Here,
+            };
+            let members: Vec<_> = (0..600).map(member).collect();
+            kept.known = known_now(&kept, me, &members, now);
+            assert!(kept.known.len() <= MOST_MEMBERS);
+            let there = |member: &Member| kept.known.iter().any(|(node, _)| *node == member.node);
+            let believed = members.iter().filter(|member| member.node != me);
+            assert!(believed.clone().all(there), "those that are there now");
+            assert!(kept.known.iter().all(|(node, _)| *node != me));
+        }
     }
 }

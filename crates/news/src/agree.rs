@@ -5,18 +5,23 @@
 //! the store does not answer, numbers that were given before are told, and what is found is kept without; it is fetched again
 //! for its number when the store is back. Each node keeps a copy of each log. A store that has lost something gets it back
 //! from the copies, and no number is given until all members have handed in theirs, or ten seconds are over.
+//!
+//! In the store, logs have names that say nothing, and entries are sealed with their log and their place there ([`SealedLog`]): whoever
+//! can write to the store can make up no entry, and put none elsewhere. One that was changed means nothing.
 
 mod following;
 mod handing;
+mod sealed;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use weir_engine::{Node, NodePart};
-use weir_store::shared::{LogAnswer, LogKey, Lost, UpstreamKey};
+use weir_store::shared::{LogAnswer, Lost, UpstreamKey};
 
 use self::handing::Handing;
+pub(crate) use self::sealed::SealedLog;
 use crate::lines::SentLine;
 use crate::model::Model;
 use crate::newsgroup::{HeldNewsgroup, OpenNewsgroup, TakenIn, WindowSize, believed, named};
@@ -70,11 +75,12 @@ impl Agreement {
         known: usize,
         entries: Vec<Vec<u8>>,
     ) -> Result<LogAnswer, Lost> {
-        let key = LogKey::Numbers(log.to_owned());
+        let (log, known) = (SealedLog::new(self.node.seal(), log), known as u64);
+        let sealed = log.seal(known, entries);
         let call = self
             .node
-            .call(|store| store.extend(key, known as u64, entries));
-        call.await
+            .call(|store| store.extend(log.key(), known, sealed));
+        Ok(log.open(known, call.await?))
     }
 
     /// Appends what gives numbers; false if somebody was faster, or the store has lost something and others have yet to hand
@@ -85,10 +91,11 @@ impl Agreement {
         if !self.handing.is_done() {
             return Ok(false);
         }
-        let (key, known) = (LogKey::Numbers(log.to_owned()), known as u64);
+        let (log, known) = (SealedLog::new(self.node.seal(), log), known as u64);
+        let sealed = log.seal(known, entries);
         let call = self
             .node
-            .call(|store| store.extend_within(Some(epoch), key, known, entries));
+            .call(|store| store.extend_within(Some(epoch), log.key(), known, sealed));
         let answer = call.await?;
         if !answer.appended && answer.length == known {
             // The next beat will notice it.
@@ -341,7 +348,7 @@ impl Model {
             let log = state.log.as_ref();
             state.numbers.is_none() && log.is_some_and(|log| !log.is_open())
         };
-        if !agreement.handing.is_done() && open.with(first) {
+        if !agreement.handing.is_done() && !agreement.node.is_alone() && open.with(first) {
             let _ = tokio::time::timeout(PATIENCE, agreement.handing.done.notified()).await;
         }
         if agreement.node.is_alone() || self.catch_up(agreement, open, keys).await.is_err() {

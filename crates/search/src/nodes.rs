@@ -7,10 +7,12 @@
 
 mod numbers;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use weir_engine::{Lifetime, Node};
@@ -22,6 +24,9 @@ pub(crate) use self::numbers::{
     GivenNumber, IndexerNumber, NumberBook, given, keep, row as number_row,
 };
 use crate::links::{LinkKey, Links};
+
+/// Rows of which more is known than this Weir writes.
+const MOST_ROWS: usize = 10_000;
 
 /// What is held together with other nodes.
 pub(crate) struct Together {
@@ -40,8 +45,13 @@ impl Together {
         let held = HeldLinks {
             file: file.clone(),
             links,
+            others: OtherFields::default(),
         };
-        let numbers = numbers::HeldNumbers { file, numbers };
+        let numbers = numbers::HeldNumbers {
+            file,
+            numbers,
+            others: OtherFields::default(),
+        };
         Self {
             links: Replica::new(node.clone(), Table::Keys, held),
             numbers: Replica::new(node.clone(), Table::Indexers, numbers),
@@ -63,10 +73,37 @@ impl Together {
     }
 }
 
+/// What newer nodes wrote into rows and this one does not know: it goes back with a row that is written again.
+#[derive(Default)]
+struct OtherFields(Mutex<BTreeMap<Vec<u8>, Fields>>);
+
+impl OtherFields {
+    /// Notes what a row has beyond these fields.
+    fn note(&self, row: &HeldRow, known: &[&str]) {
+        let mut others = row.fields.clone();
+        others.retain(|name, _| !known.contains(&name.as_str()));
+        let mut rows = self.0.lock();
+        if others.is_empty() {
+            rows.remove(&row.id);
+        } else if rows.len() < MOST_ROWS || rows.contains_key(&row.id) {
+            rows.insert(row.id.clone(), others);
+        }
+    }
+
+    /// The row with what was noted.
+    fn with(&self, mut row: HeldRow) -> HeldRow {
+        if let Some(others) = self.0.lock().get(&row.id) {
+            row.fields.extend(others.clone());
+        }
+        row
+    }
+}
+
 /// The keys of links.
 struct HeldLinks {
     file: File,
     links: Arc<Links>,
+    others: OtherFields,
 }
 
 impl Held for HeldLinks {
@@ -75,18 +112,23 @@ impl Held for HeldLinks {
     }
 
     fn rows(&self) -> Vec<HeldRow> {
-        self.links.keys().iter().map(row).collect()
+        let keys = self.links.keys();
+        keys.iter().map(|key| self.others.with(row(key))).collect()
     }
 
     fn take(&self, rows: Vec<HeldRow>) -> BoxFuture<'_, Result<Taken, weir_store::Error>> {
         let mut taken = Taken::default();
         let mut new = Vec::new();
-        for HeldRow { fields, .. } in rows {
-            match read(&fields) {
+        for row in rows {
+            match read(&row.fields) {
                 Some(key) if self.links.has(&key) => {}
                 Some(key) => new.push(key),
-                None => taken.unread += 1,
+                None => {
+                    taken.unread += 1;
+                    continue;
+                }
             }
+            self.others.note(&row, &["key", "made"]);
         }
         Box::pin(async move {
             if new.is_empty() {

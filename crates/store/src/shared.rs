@@ -41,8 +41,8 @@ use futures_util::future::BoxFuture;
 
 pub use self::{
     exchange::{
-        Claim, Entry, Lease, LogAnswer, LogKey, Place, Stream, StreamEnd, Table, TableChanges,
-        Version,
+        Claim, Entry, Lease, LogAnswer, LogKey, Place, Stream, StreamEnd, StreamEnds, Table,
+        TableChanges, Version,
     },
     member::{Beat, HandIn, HandedStart, Leave, Member, NodeState, Pulse, Share, ShareWish},
     memory::{Fault, MemoryStore, Snapshot},
@@ -85,7 +85,13 @@ const OFF_WAIT: Duration = Duration::from_secs(60);
 const UNCERTAIN_WAIT: Duration = Duration::from_secs(30);
 
 /// Nodes at most.
-const MOST_MEMBERS: usize = 1000;
+pub const MOST_MEMBERS: usize = 1000;
+
+/// Shares that a node may have, one for each window of each upstream: more than anybody has.
+const MOST_SHARES: usize = 20_000;
+
+/// Addresses of a node at most.
+const MOST_ADDRESSES: usize = 64;
 
 /// Limits that an upstream may tell.
 const MOST_LIMITS: usize = 16;
@@ -112,8 +118,12 @@ fn shortened(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST_REASON)]
 }
 
-fn too_long(bytes: usize) -> String {
-    format!("{bytes} bytes are too many for the store: {LONGEST_ANSWER} at most")
+/// Refuses what is longer than any store takes.
+fn fits(bytes: usize) -> Result<(), Lost> {
+    if bytes <= LONGEST_ANSWER {
+        return Ok(());
+    }
+    Err(Lost::TooLong(bytes))
 }
 
 fn too_many_members() -> String {
@@ -161,8 +171,9 @@ pub trait SharedStore: Send + Sync + 'static {
     /// Appends to a stream; what is older than `keep` may be forgotten.
     fn append(&self, stream: Stream, body: Vec<u8>, keep: Duration) -> Reply<'_, Place>;
 
-    /// What stands in streams after each place, oldest first, at most so many entries of each.
-    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, Vec<StreamEnd>>;
+    /// What stands in streams after each place, oldest first, at most so many entries of each. A stream that cannot be read
+    /// keeps nobody from the others.
+    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, StreamEnds>;
 
     /// Puts values into a table that every node holds, or takes them out (`None`). Each is kept for `keep`, then forgotten.
     fn put(&self, table: Table, entries: Vec<Entry>, keep: Duration) -> Reply<'_, Version>;

@@ -16,8 +16,8 @@ use weir_engine::{
     SharedQuestion, Timeline, Weather,
 };
 use weir_store::shared::{
-    Answer, Ask, AskId, Fault, MemoryStore, NodeId, Question, Seal, SharedStore, StoreTime,
-    UpstreamKey,
+    Answer, Ask, AskId, Fault, Lost, MemoryStore, NodeId, Question, Seal, SharedStore, StoreTime,
+    Stream, UpstreamKey,
 };
 use weir_store::state::MemoryState;
 
@@ -285,6 +285,35 @@ fn seeds() -> std::ops::Range<u64> {
 
 fn hourly(limit: u32) -> Windows {
     Windows::from([(Window::HOUR, limit)])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_of_a_newer_weir_makes_a_node_alone_once() {
+    // Spacing alone: the beat wishes for nothing there.
+    let world = World::new(secs(1), Windows::default());
+    let party = world.party(1).await;
+    pass(secs(10)).await;
+    let view = || party.it().node.view();
+    assert_eq!((view().standing.clone(), view().returns), (NodeStanding::Together, 1));
+    world.store.renew(world.key(), true);
+    pass(secs(60)).await;
+    let NodeStanding::Alone { since, why } = view().standing.clone() else {
+        panic!("{:?}", view());
+    };
+    assert!(why.contains("upgrade this node"), "{why}");
+    assert_eq!(view().returns, 1);
+    pass(secs(60)).await;
+    let alone = NodeStanding::Alone { since, why };
+    assert_eq!((view().standing.clone(), view().returns), (alone, 1));
+    world.store.renew(world.key(), false);
+    pass(secs(5)).await;
+    assert_eq!((view().standing.clone(), view().returns), (NodeStanding::Together, 2));
+    // What is too long for any store is no reason to be alone.
+    let long = vec![0; 2 << 20];
+    let stream = Stream::Swarm(party.it().node.id());
+    let append = party.it().node.call(|store| store.append(stream, long, secs(60)));
+    assert!(matches!(append.await, Err(Lost::TooLong(_))));
+    assert!(!party.it().node.is_alone());
 }
 
 #[tokio::test(start_paused = true)]

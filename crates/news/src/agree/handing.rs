@@ -1,5 +1,8 @@
 //! What nodes do for a store that has lost something: each hands in its copies of the logs and says so, and no number is given
 //! until all have, or ten seconds are over. Then articles get the numbers that could not be given meanwhile.
+//!
+//! A node that starts does the same: it may have been killed after it had heard of a new epoch, before its logs were handed in.
+//! Its word tells whether they were.
 
 use std::time::Duration;
 
@@ -21,22 +24,34 @@ const LOOK: Duration = Duration::from_millis(250);
 /// The same while nothing is to be handed in; a change of the surroundings is heard at once.
 const REST: Duration = Duration::from_secs(5);
 
-/// No newsgroup: its log says which nodes have handed in their logs, in which epoch.
-const HANDED: &str = "";
-
 /// Whether all that is known has been handed in to a store that has lost something.
-#[derive(Default)]
 pub(super) struct Handing {
     state: Mutex<HandingState>,
     pub(super) done: Notify,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct HandingState {
     /// In which epoch, since when; `None` if there is nothing to be handed in.
     open: Option<(Epoch, Instant)>,
     /// Whether this node has.
     ours: bool,
+}
+
+/// The epoch in which a node starts, before it has heard which one it is.
+const NOT_HEARD: Epoch = Epoch(0);
+
+impl Default for Handing {
+    fn default() -> Self {
+        let state = HandingState {
+            open: Some((NOT_HEARD, Instant::now())),
+            ours: false,
+        };
+        Self {
+            state: Mutex::new(state),
+            done: Notify::new(),
+        }
+    }
 }
 
 impl Handing {
@@ -115,6 +130,13 @@ impl Model {
         if agreement.node.is_alone() {
             return false;
         }
+        if epoch == NOT_HEARD {
+            let mut state = agreement.handing.state.lock();
+            if state.open == open {
+                state.open = Some((agreement.node.epoch(), Instant::now()));
+            }
+            return false;
+        }
         if !ours {
             if self.hand_in_logs(agreement, epoch).await.is_err() {
                 return false;
@@ -123,7 +145,7 @@ impl Model {
             state.ours |= state.open.is_some_and(|(now, _)| now == epoch);
             return false;
         }
-        let Ok(entries) = agreement.whole(HANDED).await else {
+        let Ok(entries) = agreement.whole(&handed_log(epoch)).await else {
             return false;
         };
         let has = |node: NodeId| {
@@ -148,6 +170,11 @@ impl Model {
     }
 
     async fn hand_in_logs(&self, agreement: &Agreement, epoch: Epoch) -> Result<(), Lost> {
+        let (log, word) = (handed_log(epoch), handed(epoch, agreement.node.id()));
+        let entries = agreement.whole(&log).await?;
+        if entries.iter().any(|entry| entry[..] == word) {
+            return Ok(()); // before it was started again
+        }
         let mut names = self.file.logged().await;
         names.extend(self.alive_names());
         names.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
@@ -167,13 +194,12 @@ impl Model {
             let keys = self.keys(&agreement.node);
             self.catch_up(agreement, &open, &keys).await?;
         }
-        let word = handed(epoch, agreement.node.id());
         for _ in 0..TRIES {
-            let entries = agreement.whole(HANDED).await?;
+            let entries = agreement.whole(&log).await?;
             if entries.iter().any(|entry| entry[..] == word) {
                 return Ok(());
             }
-            let answer = agreement.extend(HANDED, entries.len(), vec![word.to_vec()]);
+            let answer = agreement.extend(&log, entries.len(), vec![word.to_vec()]);
             if answer.await?.appended {
                 return Ok(());
             }
@@ -192,6 +218,11 @@ impl Model {
             }
         }
     }
+}
+
+/// No newsgroup: says which nodes have handed in their logs. One for each epoch, so that those of earlier ones end by themselves.
+fn handed_log(epoch: Epoch) -> String {
+    format!("handed in {:016x}", epoch.0)
 }
 
 /// What a node says when it has handed in its logs.

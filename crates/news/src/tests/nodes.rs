@@ -20,6 +20,7 @@ use weir_testkit::zoo::Place;
 use weir_testkit::zoo::news::{self, Article, Behaviour, News};
 
 use super::world::*;
+use crate::agree::SealedLog;
 use crate::config::Config;
 use crate::model::Model;
 use crate::numbers::LogEntry;
@@ -27,6 +28,7 @@ use crate::policy;
 
 const READER: Asker = Asker::NOBODY;
 const NAME: &str = "misc.test";
+const SECRET: &str = "a secret that is long enough for everybody";
 
 type Numbers = BTreeMap<u64, MessageId>;
 
@@ -98,18 +100,7 @@ impl Site {
         config.cache.threads = Duration::ZERO;
         change(&mut config);
         let store = Arc::new(self.store.handle());
-        let (keeper, before) = (kept.clone(), kept.lock().clone());
-        let node = shared.then(|| {
-            Node::new(NodeOptions {
-                name: format!("node {which}"),
-                version: "1".to_owned(),
-                store: store.clone(),
-                seal: Seal::new("a secret that is long enough for everybody"),
-                timeline: self.timeline,
-                kept: before,
-                keeper: Box::new(move |kept: &KeptNode| *keeper.lock() = kept.clone()),
-            })
-        });
+        let node = shared.then(|| self.node(which, &store, &kept));
         let options = Options::new(self.timeline, Weather::default());
         let engine = Engine::new("news", policy::policy(general(), &config), options);
         let mut outward = Outward::without_rows(engine, self.network.ground());
@@ -135,6 +126,19 @@ impl Site {
         };
         weir.settle().await;
         weir
+    }
+
+    fn node(&self, which: u64, store: &Arc<MemoryStore>, kept: &Arc<Mutex<KeptNode>>) -> Node {
+        let (keeper, before) = (kept.clone(), kept.lock().clone());
+        Node::new(NodeOptions {
+            name: format!("node {which}"),
+            version: "1".to_owned(),
+            store: store.clone(),
+            seal: Seal::new(SECRET),
+            timeline: self.timeline,
+            kept: before,
+            keeper: Box::new(move |kept: &KeptNode| *keeper.lock() = kept.clone()),
+        })
     }
 
     /// The same node, started again.
@@ -620,10 +624,39 @@ async fn a_server_that_counts_anew_changes_no_number_on_any_node() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_was_killed_before_it_handed_in_its_logs_does_so_when_it_is_back() {
+    let site = Site::new(two_servers()).await;
+    let kept = Arc::<Mutex<KeptNode>>::default();
+    let one = site.start_with((1, &[1, 2], true), kept.clone(), true, |_| {});
+    let one = one.await;
+    one.refresh().await;
+    let before = one.numbers().await;
+    assert!(before.len() >= 60, "{}", before.len());
+    one.end().await;
+    site.store.restart_empty();
+    // It hears of the new epoch and hands in what its engines know, and that is all it comes to.
+    let epoch = kept.lock().epoch;
+    let node = site.node(1, &Arc::new(site.store.handle()), &kept);
+    let beats = node.run(CancellationToken::new());
+    tokio::time::timeout(3 * SECOND, beats).await.unwrap_err();
+    assert_ne!(kept.lock().epoch, epoch);
+    // Back, it tells its numbers before anybody asks it for them.
+    let one = site.start_with((1, &[1, 2], true), kept, true, |_| {}).await;
+    let two = site.start(2, &[2, 1]).await;
+    two.refresh().await;
+    let numbers = two.numbers().await;
+    for (number, id) in &before {
+        assert_eq!(numbers.get(number), Some(id), "{number}");
+    }
+    drop(one);
+}
+
+#[tokio::test(start_paused = true)]
 async fn nonsense_in_the_log_costs_nothing_but_itself() {
-    use weir_store::shared::{LogKey, SharedStore, UpstreamKey};
+    use weir_store::shared::{SharedStore, UpstreamKey};
     let site = Site::new(vec![vec![test().with(1..=20)]]).await;
-    let key = || LogKey::Numbers(NAME.to_owned());
+    let seal = Seal::new(SECRET);
+    let log = SealedLog::new(&seal, NAME);
     let foreign = UpstreamKey([9; 16]);
     let nonsense = [
         vec![],
@@ -650,7 +683,17 @@ async fn nonsense_in_the_log_costs_nothing_but_itself() {
         .filter(|entry| entry.first() != Some(&0xFF))
         .cloned()
         .collect();
-    let appended = site.store.extend(key(), 0, readable.clone()).await;
+    let sealed = log.seal(0, readable.clone());
+    let appended = site.store.extend(log.key(), 0, sealed).await;
+    assert!(appended.expect("an answer").appended);
+    // None of the nodes wrote this.
+    let article = crate::store::hash(&id(21)).cast_unsigned();
+    let forged = LogEntry::Bind {
+        server: foreign,
+        articles: vec![(1_000_000, 21, article)],
+    };
+    let known = readable.len() as u64;
+    let appended = site.store.extend(log.key(), known, vec![forged.write()]).await;
     assert!(appended.expect("an answer").appended);
     let one = site.start(1, &[1]).await;
     let two = site.start(2, &[1]).await;
@@ -659,17 +702,20 @@ async fn nonsense_in_the_log_costs_nothing_but_itself() {
     let first = one.numbers().await;
     assert_eq!(first, two.numbers().await);
     assert_eq!(first.len(), 20, "{first:?}");
-    let length = site.store.extend(key(), 0, Vec::new()).await;
-    let length = length.expect("an answer").length;
-    let newer = site
-        .store
-        .extend(key(), length, vec![vec![0xFF; 300]])
-        .await;
-    assert!(newer.expect("an answer").appended);
     site.post(0, 21);
     one.refresh().await;
+    let number = one.number_of(21).await;
+    assert!(number.is_some_and(|number| number < 1000), "{number:?}");
+    let first = one.numbers().await;
+    let length = site.store.extend(log.key(), 0, Vec::new()).await;
+    let length = length.expect("an answer").length;
+    let sealed = log.seal(length, vec![vec![0xFF; 300]]);
+    let newer = site.store.extend(log.key(), length, sealed).await;
+    assert!(newer.expect("an answer").appended);
+    site.post(0, 22);
+    one.refresh().await;
     assert_eq!(
-        one.number_of(21).await,
+        one.number_of(22).await,
         None,
         "it is written by a newer Weir"
     );

@@ -10,6 +10,8 @@ use serde_json::json;
 use weir_store::sqlite::File;
 use weir_web::nodes::{Fields, Held, HeldRow, Taken};
 
+use super::OtherFields;
+
 /// Names whose numbers are held: nobody has so many indexers.
 const NAMES: usize = 10_000;
 /// Characters of a name.
@@ -133,6 +135,7 @@ impl NumberBook {
 pub(super) struct HeldNumbers {
     pub(super) file: File,
     pub(super) numbers: Arc<NumberBook>,
+    pub(super) others: OtherFields,
 }
 
 impl Held for HeldNumbers {
@@ -142,20 +145,22 @@ impl Held for HeldNumbers {
 
     fn rows(&self) -> Vec<HeldRow> {
         let rows = self.numbers.rows().into_iter();
-        rows.map(|(name, given)| row(&name, given)).collect()
+        rows.map(|(name, given)| self.others.with(row(&name, given)))
+            .collect()
     }
 
     fn take(&self, rows: Vec<HeldRow>) -> BoxFuture<'_, Result<Taken, weir_store::Error>> {
         let (mut taken, mut new) = (Taken::default(), Vec::new());
-        for HeldRow { fields, .. } in rows {
-            let Some((name, given)) = read(&fields) else {
+        for theirs in rows {
+            let Some((name, given)) = read(&theirs.fields) else {
                 taken.unread += 1;
                 continue;
             };
+            self.others.note(&theirs, &["name", "number", "made"]);
             match self.numbers.merge(&name, given) {
                 Ok(true) => new.push((name, given)),
                 Ok(false) => {}
-                Err(ours) => taken.back.push(row(&name, ours)),
+                Err(ours) => taken.back.push(self.others.with(row(&name, ours))),
             }
         }
         self.numbers.assign();
@@ -215,6 +220,25 @@ mod tests {
 
     fn number(book: &NumberBook, name: &str) -> u32 {
         book.number(name, 100).0.get()
+    }
+
+    #[tokio::test]
+    async fn what_a_newer_node_wrote_into_a_row_goes_back_with_it() {
+        let home = tempfile::tempdir().unwrap();
+        let held = HeldNumbers {
+            file: File::open(home.path().join("state.db")).unwrap(),
+            numbers: Arc::new(book(&[("x", 0, 1)])),
+            others: OtherFields::default(),
+        };
+        // It gave another number later, so ours counts.
+        let later = GivenNumber { made: 5, number: 9 };
+        let mut theirs = row("x", later);
+        theirs.fields.insert("colour".to_owned(), json!("green"));
+        let taken = held.take(vec![theirs]).await.unwrap();
+        for row in [&taken.back[0], &held.rows()[0]] {
+            assert_eq!(row.fields["number"], json!(1));
+            assert_eq!(row.fields["colour"], json!("green"));
+        }
     }
 
     #[test]

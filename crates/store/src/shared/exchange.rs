@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::words::{Epoch, NodeId, StoreTime};
+use super::words::{Epoch, Lost, NodeId, StoreTime};
 
 /// Whether a job is this node's to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +44,20 @@ impl Place {
     };
 }
 
+/// What stood in several streams.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamEnds {
+    /// Those that could be read.
+    pub ends: Vec<StreamEnd>,
+    /// Why others could not: their servers, of a cluster, do not answer.
+    pub lost: Option<Lost>,
+}
+
 /// What stood in a stream after a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEnd {
     /// Which one.
     pub stream: Stream,
-    /// The oldest place that the stream still holds; where that lies behind the place that was asked for, entries were
-    /// forgotten in between.
-    pub first: Option<Place>,
     /// The newest place of the stream, read or not.
     pub last: Option<Place>,
     /// Entries with their places, oldest first.
@@ -118,8 +124,8 @@ pub struct TableChanges {
 /// Which log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogKey {
-    /// The article numbers of a newsgroup.
-    Numbers(String),
+    /// The article numbers of a newsgroup, by a keyed hash of its name.
+    Numbers([u8; 16]),
 }
 
 /// What a log holds from the place on that was asked about.

@@ -1,5 +1,6 @@
 //! Who takes part, what each may spend when it is alone, and what is handed in when the store has lost something.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub struct Beat {
     pub lag: Duration,
     /// Windows that it wants a share of. Shares that are not wished for any more are given up.
     pub shares: Vec<ShareWish>,
+    /// Upstreams whose rows needed a newer Weir: as long as one does, this is refused like whatever met it.
+    pub newer: Vec<UpstreamKey>,
     /// A number for the epoch that begins if there is none.
     pub new_epoch: Epoch,
     /// The epoch whose times are wrong, since the store's clock has jumped ahead: another one begins in its place, to which
@@ -144,4 +147,32 @@ pub struct Leave {
     pub node: NodeId,
     /// Starts that it made alone and that may still count; they count as everybody's from now on.
     pub starts: Vec<HandedStart>,
+}
+
+impl Beat {
+    /// All upstreams that it speaks of, each once.
+    pub(super) fn upstreams(&self) -> BTreeSet<UpstreamKey> {
+        let wished = self.shares.iter().map(|wish| wish.upstream);
+        wished.chain(self.newer.iter().copied()).collect()
+    }
+}
+
+impl HandIn {
+    /// All upstreams that it speaks of, each once.
+    pub(super) fn upstreams(&self) -> BTreeSet<UpstreamKey> {
+        let starts = self.starts.iter().map(|start| start.upstream);
+        let shares = self.shares.iter().map(|share| share.upstream);
+        let throttled = self.throttled.iter().map(|(upstream, ..)| *upstream);
+        let limits = self.limits.iter().map(|(upstream, _)| *upstream);
+        let off = self.off.iter().map(|(upstream, _)| *upstream);
+        let all = starts.chain(shares).chain(throttled);
+        all.chain(limits).chain(off).collect()
+    }
+}
+
+impl Leave {
+    /// All upstreams that it speaks of, each once.
+    pub(super) fn upstreams(&self) -> BTreeSet<UpstreamKey> {
+        self.starts.iter().map(|start| start.upstream).collect()
+    }
 }

@@ -3,7 +3,7 @@
 
 mod rows;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 use self::rows::Rows;
 use super::words::millis;
 use super::{
-    Answer, Ask, Beat, Claim, Entry, HandIn, LONGEST_ANSWER, Lease, Leave, LogAnswer, LogKey, Lost,
-    NodeId, Place, Pulse, Question, Reply, SharedRow, SharedStore, StoreTime, Stream, StreamEnd,
-    Table, TableChanges, Told, UpstreamKey, Version,
+    Answer, Ask, Beat, Claim, Entry, HandIn, Lease, Leave, LogAnswer, LogKey, Lost,
+    NodeId, Place, Pulse, Question, Reply, SharedRow, SharedStore, StoreTime, Stream, StreamEnds,
+    Table, TableChanges, Told, UpstreamKey, Version, fits,
 };
 
 /// What goes wrong with one call.
@@ -54,6 +54,7 @@ pub struct Snapshot(Rows);
 struct Faults {
     cut: bool,
     coming: VecDeque<Fault>,
+    away: BTreeSet<Stream>,
 }
 
 type Work = Box<dyn FnOnce(&mut Rows, u64, u64) + Send>;
@@ -170,6 +171,24 @@ impl MemoryStore {
         self.faults.lock().cut = cut;
     }
 
+    /// The server that has this stream is away, as one of a cluster may be; through this handle alone.
+    pub fn lose(&self, stream: Stream, away: bool) {
+        let streams = &mut self.faults.lock().away;
+        match away {
+            true => streams.insert(stream),
+            false => streams.remove(&stream),
+        };
+    }
+
+    fn is_away(&self, stream: Stream) -> bool {
+        self.faults.lock().away.contains(&stream)
+    }
+
+    /// A newer Weir has written the row of this upstream in a form that nobody here understands.
+    pub fn renew(&self, upstream: UpstreamKey, newer: bool) {
+        self.world.lock().rows.renew(upstream, newer);
+    }
+
     /// What the store holds now, for [`restore`](Self::restore).
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.world.lock().rows.clone())
@@ -277,42 +296,54 @@ fn forget<T>(work: impl Fn(&mut Rows, u64, u64) -> T + Send + 'static) -> Work {
     })
 }
 
-/// Refuses what is longer than any store takes.
-fn fits(bytes: usize) -> Result<(), Lost> {
-    if bytes <= LONGEST_ANSWER {
-        return Ok(());
-    }
-    Err(Lost::Refused(super::too_long(bytes)))
+fn away() -> Lost {
+    Lost::Part("its server is away".into())
 }
 
 impl SharedStore for MemoryStore {
     fn beat(&self, beat: Beat) -> Reply<'_, Pulse> {
         let heard = self.heard.load(Ordering::SeqCst);
-        self.pulse(move |rows, now, run| rows.beat(now, run, heard, beat.clone()))
+        self.pulse(move |rows, now, run| {
+            rows.knows(beat.upstreams())?;
+            rows.beat(now, run, heard, beat.clone())
+        })
     }
 
     fn hand_in(&self, hand_in: HandIn) -> Reply<'_, Pulse> {
-        self.pulse(move |rows, now, run| Ok(rows.hand_in(now, run, hand_in.clone())))
+        self.pulse(move |rows, now, run| {
+            rows.knows(hand_in.upstreams())?;
+            Ok(rows.hand_in(now, run, hand_in.clone()))
+        })
     }
 
     fn leave(&self, leave: Leave) -> Reply<'_, ()> {
         let heard = self.heard.load(Ordering::SeqCst);
         self.call(move |rows, now, _| {
+            rows.knows(leave.upstreams())?;
             rows.leave(now, heard, &leave);
             Ok(())
         })
     }
 
     fn ask(&self, ask: Ask) -> Reply<'_, Answer> {
-        self.call(move |rows, now, run| Ok(rows.ask(now, run, &ask)))
+        self.call(move |rows, now, run| {
+            rows.knows([ask.upstream])?;
+            Ok(rows.ask(now, run, &ask))
+        })
     }
 
     fn tell(&self, upstream: UpstreamKey, told: Vec<Told>) -> Reply<'_, StoreTime> {
-        self.call(move |rows, now, _| Ok(rows.tell(now, upstream, told.clone())))
+        self.call(move |rows, now, _| {
+            rows.knows([upstream])?;
+            Ok(rows.tell(now, upstream, told.clone()))
+        })
     }
 
     fn rows(&self, upstreams: Vec<UpstreamKey>) -> Reply<'_, Vec<SharedRow>> {
-        self.call(move |rows, now, _| Ok(rows.rows(now, &upstreams)))
+        self.call(move |rows, now, _| {
+            rows.knows(upstreams.iter().copied())?;
+            Ok(rows.rows(now, &upstreams))
+        })
     }
 
     fn answer(
@@ -334,14 +365,25 @@ impl SharedStore for MemoryStore {
     }
 
     fn append(&self, stream: Stream, body: Vec<u8>, keep: Duration) -> Reply<'_, Place> {
+        if self.is_away(stream) {
+            return std::future::ready(Err(away())).boxed();
+        }
         self.call(move |rows, now, _| {
             fits(body.len())?;
             Ok(rows.append(now, stream, body.clone(), keep))
         })
     }
 
-    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, Vec<StreamEnd>> {
-        self.call(move |rows, _, _| Ok(rows.read(&after, most)))
+    fn read(&self, mut after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, StreamEnds> {
+        let wanted = after.len();
+        after.retain(|(stream, _)| !self.is_away(*stream));
+        let lost = (after.len() < wanted).then(away);
+        self.call(move |rows, _, _| {
+            Ok(StreamEnds {
+                ends: rows.read(&after, most),
+                lost: lost.clone(),
+            })
+        })
     }
 
     fn put(&self, table: Table, entries: Vec<Entry>, keep: Duration) -> Reply<'_, Version> {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use tokio_rustls::rustls::ClientConfig;
 
 pub use self::address::RedisAddress;
@@ -31,14 +31,17 @@ use self::say::{put_limit, put_off, put_starts, put_told, stream_key, table_name
 use self::scripts::Script;
 use self::wire::{Args, Fields, hex};
 use super::{
-    Answer, Ask, Beat, Claim, Entry, Epoch, HandIn, LONGEST_ANSWER, Lease, Leave, LogAnswer,
-    LogKey, Lost, MOST_MEMBERS, NodeId, Place, Pulse, Question, Reply, Seal, SharedRow,
-    SharedStore, StoreTime, Stream, StreamEnd, Table, TableChanges, Told, UpstreamKey, Version,
-    shortened, too_long,
+    Answer, Ask, Beat, Claim, Entry, Epoch, HandIn, HandedStart, Lease, Leave, LogAnswer,
+    LogKey, Lost, MOST_ADDRESSES, MOST_MEMBERS, NodeId, Place, Pulse, Question, Reply, Seal, SharedRow,
+    SharedStore, StoreTime, Stream, StreamEnd, StreamEnds, Table, TableChanges, Told, UpstreamKey, Version,
+    fits, shortened,
 };
 
 /// Upstreams that one script looks at; more of them are several calls.
 const AT_ONCE: usize = 16;
+
+/// Starts that one script takes.
+const STARTS_AT_ONCE: usize = 2000;
 
 /// Bytes of one call at most.
 const LONGEST_CALL: usize = 16 << 20;
@@ -67,7 +70,7 @@ impl RedisStore {
         timeout: Duration,
     ) -> Self {
         Self {
-            links: Links::open(address, tls, timeout),
+            links: Links::open(address, tls, timeout, link::CHECK_EVERY),
             check: hex(&seal.check()),
             heard: AtomicU64::new(0),
             clock: None,
@@ -110,7 +113,7 @@ impl RedisStore {
         fill(&mut own);
         let bytes = own.0.iter().map(|arg| arg.len() + 16).sum();
         if bytes > LONGEST_CALL {
-            return Err(Lost::Refused(too_long(bytes)));
+            return Err(Lost::TooLong(bytes));
         }
         let args = |run: &str| {
             let mut args = Args::default();
@@ -119,6 +122,50 @@ impl RedisStore {
             args
         };
         self.links.call(script, "{weir}:meta", args).await
+    }
+
+    /// Hands in; `more` of it follows.
+    async fn hand_in_piece(&self, hand_in: &HandIn, more: bool) -> Result<Pulse, Lost> {
+        let reply = self.run(Script::HandIn, |args| {
+            args.node(hand_in.node).epoch(hand_in.epoch).flag(more);
+            args.upstreams(&hand_in.upstreams());
+            let known = hand_in.known.iter().take(MOST_MEMBERS);
+            args.count(known.len());
+            for node in known {
+                args.node(*node);
+            }
+            put_starts(args, &hand_in.starts);
+            args.count(hand_in.shares.len());
+            for share in &hand_in.shares {
+                args.upstream(share.upstream).ledger(share.ledger);
+                args.window(share.window).number(share.starts.into());
+            }
+            args.count(hand_in.throttled.len());
+            for (upstream, span, reason) in &hand_in.throttled {
+                args.upstream(*upstream).span(*span).text(shortened(reason));
+            }
+            args.count(hand_in.limits.len());
+            for (upstream, limit) in &hand_in.limits {
+                args.upstream(*upstream);
+                put_limit(args, *limit);
+            }
+            args.count(hand_in.off.len());
+            for (upstream, off) in &hand_in.off {
+                args.upstream(*upstream);
+                put_off(args, off);
+            }
+        });
+        read_pulse(reply.await?, &self.heard)
+    }
+
+    async fn leave_piece(&self, leave: &Leave, more: bool) -> Result<(), Lost> {
+        let fill = |args: &mut Args| {
+            args.node(leave.node);
+            args.number(self.heard.load(Ordering::SeqCst)).flag(more);
+            args.upstreams(&leave.upstreams());
+            put_starts(args, &leave.starts);
+        };
+        wire::number(self.value(Script::Leave, fill).await?).map(drop)
     }
 
     async fn read_one(&self, stream: Stream, after: Place, most: usize) -> Result<StreamEnd, Lost> {
@@ -131,14 +178,13 @@ impl RedisStore {
         let key = stream_key(stream);
         let reply = self.links.call(Script::Read, &key, args).await?;
         let mut reply = Fields::of(reply)?;
-        let (first, last) = (reply.place()?, reply.place()?);
+        let last = reply.place()?;
         let entries = reply.fields()?.each(|entry| {
             let place = entry.place()?;
             Ok((place.map_or_else(Fields::unknown, Ok)?, entry.bytes()?))
         })?;
         Ok(StreamEnd {
             stream,
-            first,
             last,
             entries,
         })
@@ -195,24 +241,24 @@ impl RedisStore {
     }
 }
 
-fn fits(bytes: usize) -> Result<(), Lost> {
-    if bytes <= LONGEST_ANSWER {
-        return Ok(());
-    }
-    Err(Lost::Refused(too_long(bytes)))
+/// Takes the first of many starts, which are handed in by pieces: what a script does takes its time, and nobody else is heard
+/// meanwhile. Names make it safe to hand in some of them twice.
+fn piece(starts: &mut Vec<HandedStart>) -> Option<Vec<HandedStart>> {
+    (starts.len() > STARTS_AT_ONCE).then(|| starts.drain(..STARTS_AT_ONCE).collect())
 }
 
 impl SharedStore for RedisStore {
     fn beat(&self, beat: Beat) -> Reply<'_, Pulse> {
         async move {
             let reply = self.run(Script::Beat, |args| {
-                let addresses = beat.addresses.iter().take(64).map(IpAddr::to_string);
+                let addresses = beat.addresses.iter().take(MOST_ADDRESSES).map(IpAddr::to_string);
                 let addresses = addresses.collect::<Vec<_>>().join(" ");
                 args.node(beat.node).text(shortened(&beat.name));
                 args.text(shortened(&beat.version)).text(&addresses);
                 args.span(beat.lag).epoch(beat.new_epoch);
                 args.number(self.heard.load(Ordering::SeqCst));
-                args.epoch(beat.distrusts).count(beat.shares.len());
+                args.epoch(beat.distrusts).upstreams(&beat.upstreams());
+                args.count(beat.shares.len());
                 for wish in &beat.shares {
                     args.upstream(wish.upstream).ledger(wish.ledger);
                     args.window(wish.window).number(wish.limit.into());
@@ -223,49 +269,32 @@ impl SharedStore for RedisStore {
         .boxed()
     }
 
-    fn hand_in(&self, hand_in: HandIn) -> Reply<'_, Pulse> {
+    fn hand_in(&self, mut hand_in: HandIn) -> Reply<'_, Pulse> {
         async move {
-            let reply = self.run(Script::HandIn, |args| {
-                args.node(hand_in.node).epoch(hand_in.epoch);
-                let known = hand_in.known.iter().take(MOST_MEMBERS);
-                args.count(known.len());
-                for node in known {
-                    args.node(*node);
+            while let Some(starts) = piece(&mut hand_in.starts) {
+                let piece = HandIn {
+                    node: hand_in.node,
+                    epoch: hand_in.epoch,
+                    starts,
+                    ..HandIn::default()
+                };
+                let pulse = self.hand_in_piece(&piece, true).await?;
+                if pulse.epoch != hand_in.epoch {
+                    return Ok(pulse);
                 }
-                put_starts(args, &hand_in.starts);
-                args.count(hand_in.shares.len());
-                for share in &hand_in.shares {
-                    args.upstream(share.upstream).ledger(share.ledger);
-                    args.window(share.window).number(share.starts.into());
-                }
-                args.count(hand_in.throttled.len());
-                for (upstream, span, reason) in &hand_in.throttled {
-                    args.upstream(*upstream).span(*span).text(shortened(reason));
-                }
-                args.count(hand_in.limits.len());
-                for (upstream, limit) in &hand_in.limits {
-                    args.upstream(*upstream);
-                    put_limit(args, *limit);
-                }
-                args.count(hand_in.off.len());
-                for (upstream, off) in &hand_in.off {
-                    args.upstream(*upstream);
-                    put_off(args, off);
-                }
-            });
-            read_pulse(reply.await?, &self.heard)
+            }
+            self.hand_in_piece(&hand_in, false).await
         }
         .boxed()
     }
 
-    fn leave(&self, leave: Leave) -> Reply<'_, ()> {
+    fn leave(&self, mut leave: Leave) -> Reply<'_, ()> {
         async move {
-            let fill = |args: &mut Args| {
-                args.node(leave.node);
-                args.number(self.heard.load(Ordering::SeqCst));
-                put_starts(args, &leave.starts);
-            };
-            wire::number(self.value(Script::Leave, fill).await?).map(drop)
+            while let Some(starts) = piece(&mut leave.starts) {
+                let node = leave.node;
+                self.leave_piece(&Leave { node, starts }, true).await?;
+            }
+            self.leave_piece(&leave, false).await
         }
         .boxed()
     }
@@ -393,12 +422,20 @@ impl SharedStore for RedisStore {
         .boxed()
     }
 
-    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, Vec<StreamEnd>> {
+    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, StreamEnds> {
         async move {
             let reads = after
                 .iter()
                 .map(|(stream, place)| self.read_one(*stream, *place, most));
-            try_join_all(reads).await
+            let mut read = StreamEnds::default();
+            for end in join_all(reads).await {
+                match end {
+                    Ok(end) => read.ends.push(end),
+                    Err(lost) if lost.is_whole() => return Err(lost),
+                    Err(lost) => read.lost = Some(lost),
+                }
+            }
+            Ok(read)
         }
         .boxed()
     }
@@ -446,10 +483,10 @@ impl SharedStore for RedisStore {
             for entry in &entries {
                 fits(entry.len())?;
             }
-            let LogKey::Numbers(name) = &log;
+            let LogKey::Numbers(key) = &log;
             let mut reply = self
                 .run(Script::Extend, |args| {
-                    args.text(&format!("numbers:{name}")).number(known);
+                    args.text(&format!("numbers:{}", hex(key))).number(known);
                     match epoch {
                         Some(epoch) => args.epoch(epoch),
                         None => args.text(""),

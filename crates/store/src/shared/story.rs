@@ -133,6 +133,7 @@ fn beat(node: u64, shares: &[ShareWish]) -> Beat {
         addresses: vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()],
         lag: Duration::from_millis(7),
         shares: shares.to_vec(),
+        newer: Vec::new(),
         new_epoch: Epoch(0xabcd_ef01_2345_0000 + node),
         distrusts: Epoch(0),
     }

@@ -40,6 +40,12 @@ pub enum Lost {
     /// It answered, and will not do what it is asked: wrong password, read-only, full, too old.
     #[error("{0}")]
     Refused(String),
+    /// It was not asked at all: what was to be said is longer than any store takes.
+    #[error("{0} bytes are too many for the store")]
+    TooLong(usize),
+    /// Another server of a cluster does not answer, which has streams and nothing else.
+    #[error("a server of the store's cluster is out of reach: {0}")]
+    Part(String),
     /// It holds rows of a newer Weir.
     #[error(
         "the store is used by a newer Weir (needs {needs}, this one knows {known}): upgrade this node"
@@ -49,7 +55,16 @@ pub enum Lost {
         needs: u32,
         /// What this Weir knows.
         known: u32,
+        /// The row that needs it; `None` if it is the store as a whole.
+        row: Option<UpstreamKey>,
     },
+}
+
+impl Lost {
+    /// Whether all that nodes share is out of reach, and not only what was asked for.
+    pub fn is_whole(&self) -> bool {
+        !matches!(self, Self::Part(_) | Self::TooLong(_))
+    }
 }
 
 /// A hundred years.

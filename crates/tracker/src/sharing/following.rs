@@ -2,9 +2,10 @@
 //!
 //! What stands in several streams is taken in by the time at which it was written: a peer that came on one node and went
 //! on another is gone afterwards, also for a node that reads both from their beginning. So nothing is taken in while a
-//! stream that may hold something older has yet to be read.
+//! stream that may hold something older has yet to be read. A stream that cannot be read now, since its server of a cluster is
+//! away, is not waited for: what stands there comes late, with its age.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use weir_engine::dispatch::Moment;
@@ -27,6 +28,8 @@ struct Followed {
     at_end: bool,
     /// When everything was last read and taken in.
     current: Moment,
+    /// Its server did not answer in this turn.
+    away: bool,
     /// Its node has left: it is read to its end once more, for the last words, and then no longer.
     left: bool,
 }
@@ -47,6 +50,7 @@ impl Following {
                 waiting: VecDeque::new(),
                 at_end: false,
                 current: now,
+                away: false,
                 left: false,
             });
             let followed = Followed {
@@ -61,6 +65,9 @@ impl Following {
             one.at_end = false;
         }
         self.0.append(&mut before);
+        for one in self.0.values_mut() {
+            one.away = false;
+        }
     }
 
     /// Reads this one no longer.
@@ -74,7 +81,8 @@ impl Following {
 
     /// What is to be read, and from where.
     pub(super) fn wanted(&self) -> Vec<(Stream, Place)> {
-        let idle = self.0.iter().filter(|(_, one)| one.waiting.is_empty());
+        let idle = |one: &Followed| one.waiting.is_empty() && !one.away;
+        let idle = self.0.iter().filter(|(_, one)| idle(one));
         idle.map(|(stream, one)| (*stream, one.read)).collect()
     }
 
@@ -113,9 +121,19 @@ impl Following {
         anew
     }
 
+    /// Those that were wanted and not read are tried again in the next turn.
+    pub(super) fn miss(&mut self, wanted: &[Stream], read: &BTreeSet<Stream>) {
+        for stream in wanted.iter().filter(|stream| !read.contains(stream)) {
+            if let Some(one) = self.0.get_mut(stream) {
+                one.away = true;
+                one.at_end = false;
+            }
+        }
+    }
+
     /// The next entry that may be taken in.
     pub(super) fn next(&mut self, now: Moment) -> Option<(Stream, Place, Vec<u8>)> {
-        let unread = |one: &Followed| one.waiting.is_empty() && !one.at_end;
+        let unread = |one: &Followed| one.waiting.is_empty() && !one.at_end && !one.away;
         if self.0.values().any(unread) {
             return None;
         }
@@ -132,7 +150,12 @@ impl Following {
     /// Whether something is known to be there that was not read yet.
     pub(super) fn is_behind(&self) -> bool {
         let mut all = self.0.values();
-        all.any(|one| !one.at_end || !one.waiting.is_empty())
+        all.any(|one| !one.at_end && !one.away || !one.waiting.is_empty())
+    }
+
+    /// Whether it was tried in vain.
+    pub(super) fn is_away(&self, stream: Stream) -> bool {
+        self.0.get(&stream).is_some_and(|one| one.away)
     }
 
     /// How long each node's stream of swarms was not read to its end.
@@ -160,7 +183,6 @@ mod tests {
         let entries = millis.iter().map(|&millis| (place(millis), vec![]));
         StreamEnd {
             stream,
-            first: None,
             last: last.map(place),
             entries: entries.collect(),
         }
@@ -222,6 +244,23 @@ mod tests {
         following.take(vec![end(B, &[], Some(4))], Moment(8));
         following.follow([A, B], |_| place(4), Moment(9));
         assert!(following.has(B));
+    }
+
+    #[test]
+    fn a_stream_whose_server_is_away_holds_no_other_up() {
+        let mut following = Following::default();
+        following.follow([A, B], |_| Place::START, Moment(0));
+        following.take(vec![end(A, &[1, 5], Some(5))], Moment(1));
+        following.miss(&[A, B], &BTreeSet::from([A]));
+        assert_eq!(following.wanted(), []);
+        assert_eq!(all(&mut following), [1, 5]);
+        assert!(!following.is_behind() && following.is_away(B));
+        assert_eq!(following.lags(Moment(9))[1].1.as_nanos(), 9);
+        // In the next turn it is tried again.
+        following.follow([A, B], |_| Place::START, Moment(2));
+        assert_eq!(following.wanted(), [(A, place(5)), (B, Place::START)]);
+        following.take(vec![end(A, &[], Some(5)), end(B, &[2], Some(2))], Moment(3));
+        assert_eq!(all(&mut following), [2]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::Moment;
 use weir_engine::{Vital, Vitals};
-use weir_store::shared::{Place, Stream};
+use weir_store::shared::{Lost, Place, Stream};
 use weir_tracker_proto::nodes::{self, Batch, LONGEST_ANSWER, PeerEvent, ToldAnswer};
 
 use super::following::{Following, MOST};
@@ -51,6 +51,9 @@ struct Progress {
     ahead: Option<(i128, Moment)>,
     /// Our own stream was read: what an earlier run of this node told and had not written to its files.
     own_read: bool,
+    /// Why some streams could not be written or read in this turn, and whether that was so before.
+    part: Option<Lost>,
+    part_away: bool,
 }
 
 /// A batch without its head.
@@ -79,6 +82,8 @@ impl SharingTask {
             backlog: VecDeque::new(),
             ahead: None,
             own_read: false,
+            part: None,
+            part_away: false,
         };
         let vital = self.vital.clone();
         let task = Arc::new(self);
@@ -112,21 +117,54 @@ impl SharingTask {
     async fn turn(&self, progress: &mut Progress) {
         self.gather(progress);
         if !self.sharing.node.is_alone() {
+            progress.part = None;
             if !progress.own_read && progress.ahead.is_none() {
-                // What an earlier run told is read before anything is added to it; for that the time has to be known.
-                let empty = self.outgoing(TakenEvents::default());
-                progress.backlog.push_front(empty);
-                self.write_first(progress).await;
+                self.hear_time(progress).await;
             }
-            if progress.own_read {
-                self.write(progress).await;
-            }
+            self.write(progress).await;
             self.read(progress).await;
+            self.note_part(progress);
         }
         let lags = progress.following.lags(self.now());
         let worst = lags.iter().map(|(_, lag)| *lag).max();
         self.sharing.node.set_lag(worst.unwrap_or_default());
         self.sharing.figures.set_lags(lags);
+    }
+
+    /// What an earlier run told is read before anything is added to it; for that the time has to be known.
+    async fn hear_time(&self, progress: &mut Progress) {
+        let empty = self.outgoing(TakenEvents::default());
+        let stream = empty.stream;
+        progress.backlog.push_front(empty);
+        if self.write_first(progress, stream).await {
+            return;
+        }
+        progress.backlog.pop_front();
+        // The server of this stream is away; the one that is beaten to has a clock as well.
+        let view = self.sharing.node.view();
+        if let (Some(_), Some(time), Some(heard)) = (&progress.part, view.now, view.heard) {
+            progress.ahead = Some((i128::from(time.0) - millis(heard), self.now()));
+        }
+    }
+
+    /// One server of a cluster more or less is worth a word, and no more: everything else goes on.
+    fn note_part(&self, progress: &mut Progress) {
+        let away = progress.part.is_some();
+        if away == progress.part_away || self.sharing.node.is_alone() {
+            return;
+        }
+        progress.part_away = away;
+        match &progress.part {
+            Some(why) => tracing::warn!(
+                front = "tracker",
+                %why,
+                "peers of some nodes arrive late until it answers"
+            ),
+            None => tracing::info!(
+                front = "tracker",
+                "all servers of the store's cluster answer again"
+            ),
+        }
     }
 
     fn now(&self) -> Moment {
@@ -194,26 +232,29 @@ impl SharingTask {
         }
     }
 
-    /// Writes everything, as long as the store answers.
+    /// Writes everything, as long as the store answers; each stream by itself, as they may be on different servers.
     async fn write(&self, progress: &mut Progress) {
-        while !progress.backlog.is_empty() {
-            if !self.write_first(progress).await {
-                return;
+        let me = self.sharing.node.id();
+        for stream in [Stream::Swarm(me), Stream::Forwarded(me)] {
+            if progress.own_read || stream != Stream::Swarm(me) {
+                while self.write_first(progress, stream).await {}
             }
         }
     }
 
-    /// Writes the first batch; `false` if the store does not answer. It is written again then: who reads it twice has not
-    /// learned anything else.
-    async fn write_first(&self, progress: &mut Progress) -> bool {
-        let Some(first) = progress.backlog.front() else {
-            return true;
+    /// Writes the first batch for a stream; `false` if there is none or the store does not answer. It is written again then:
+    /// who reads it twice has not learned anything else.
+    async fn write_first(&self, progress: &mut Progress, stream: Stream) -> bool {
+        let mut backlog = progress.backlog.iter();
+        let Some(place) = backlog.position(|one| one.stream == stream) else {
+            return false;
         };
-        let (stream, age) = (first.stream, first.at.until(self.now()));
+        let first = &progress.backlog[place];
+        let age = first.at.until(self.now());
         let keep = match stream {
             Stream::Swarm(_) => self.sharing.keep(),
             Stream::Forwarded(_) if age >= KEEP_ANSWERS => {
-                progress.backlog.pop_front();
+                progress.backlog.remove(place);
                 return true;
             }
             Stream::Forwarded(_) => KEEP_ANSWERS,
@@ -224,18 +265,22 @@ impl SharingTask {
             .sharing
             .node
             .call(|store| store.append(stream, sealed, keep));
-        let Ok(place) = written.await else {
-            return false;
+        let at = match written.await {
+            Ok(at) => at,
+            Err(lost) => {
+                progress.part = (!lost.is_whole()).then_some(lost);
+                return false;
+            }
         };
-        progress.backlog.pop_front();
+        progress.backlog.remove(place);
         let now = self.now();
-        progress.ahead = Some((i128::from(place.millis) - millis(now), now));
+        progress.ahead = Some((i128::from(at.millis) - millis(now), now));
         if let Stream::Swarm(_) = stream {
             self.sharing
                 .figures
                 .count(SharingCount::Written, events.into());
             if progress.own_read {
-                self.sharing.places.set(stream, place);
+                self.sharing.places.set(stream, at);
             }
         }
         true
@@ -262,11 +307,17 @@ impl SharingTask {
         for _ in 0..AT_ONCE {
             let wanted = progress.following.wanted();
             if !wanted.is_empty() {
+                let streams: Vec<_> = wanted.iter().map(|(stream, _)| *stream).collect();
                 let read = sharing.node.call(|store| store.read(wanted, MOST));
-                let Ok(ends) = read.await else {
+                let Ok(read) = read.await else {
                     return;
                 };
-                for stream in progress.following.take(ends, self.now()) {
+                if let Some(lost) = read.lost {
+                    let there = read.ends.iter().map(|end| end.stream).collect();
+                    progress.following.miss(&streams, &there);
+                    progress.part = Some(lost);
+                }
+                for stream in progress.following.take(read.ends, self.now()) {
                     sharing.places.set(stream, Place::START);
                 }
             }
@@ -282,7 +333,7 @@ impl SharingTask {
                 tokio::task::yield_now().await;
             }
             if !progress.following.is_behind() {
-                progress.own_read = true;
+                progress.own_read |= !progress.following.is_away(Stream::Swarm(me));
                 let following = &progress.following;
                 sharing
                     .places

@@ -292,20 +292,49 @@ fn a_store_that_comes_back_empty_changes_no_window() {
 #[test]
 fn a_wrong_store_is_named_and_weir_runs_on_alone() {
     let runtime = Runtime::new().unwrap();
-    let redis = runtime.block_on(Redis::start_with(&["--requirepass", "secret"]));
-    let redis = redis.unwrap();
-    let dir = TempDir::new().unwrap();
-    let text = format!(
-        "web: {{ api_key: {KEY} }}\nstore: {{ redis: '{}', secret: '{SECRET}' }}\n",
-        redis.url()
-    );
-    config(dir.path(), &text);
-    let (mut weir, web) = Weir::start(dir.path(), &[]);
-    let line = first_line(&mut weir, "password");
-    assert!(line.contains("alone"), "{line}");
-    assert!(ask(web, "GET /readyz", KEY).starts_with("HTTP/1.1 200"));
-    weir.signal("TERM");
-    assert!(weir.end().0.success());
+    let start = |options: &[&str]| runtime.block_on(Redis::start_with(options)).unwrap();
+    let locked = start(&["--requirepass", "right"]);
+    let dropping = start(&["--maxmemory-policy", "allkeys-lru"]);
+    let full = start(&["--maxmemory", "1"]);
+    let replica = start(&["--replicaof", "127.0.0.1", "1"]);
+    let others = start(&[]);
+    let check = ["HSET", "{weir}:meta", "check", "0123", "needs", "1"];
+    others.ask(&check).unwrap();
+    // What is wrong, and what it says to do about it.
+    let cases = [
+        ("redis://127.0.0.1:1".to_owned(), "cannot connect to 127.0.0.1:1"),
+        (locked.url(), "write redis://user:password@host in store.redis"),
+        (
+            format!("redis://:wrong@{}", locked.address()),
+            "correct them in store.redis",
+        ),
+        (dropping.url(), "set maxmemory-policy noeviction there"),
+        (full.url(), "raise maxmemory there"),
+        (replica.url(), "name its primary in store.redis"),
+        (others.url(), "give all nodes the same"),
+    ];
+    let started = cases.map(|(url, says)| {
+        let dir = TempDir::new().unwrap();
+        let text = format!(
+            "web: {{ api_key: {KEY} }}\nstore: {{ redis: '{url}', secret: '{SECRET}' }}\n"
+        );
+        config(dir.path(), &text);
+        let (weir, web) = Weir::start(dir.path(), &[]);
+        (weir, web, dir, says)
+    });
+    for (mut weir, web, _dir, says) in started {
+        let line = first_line(&mut weir, says);
+        assert!(line.contains("alone") && line.contains("WARN"), "{line}");
+        // The log says it at the start, the page and the API as long as it is so.
+        let told = ask(web, "GET /api/v1/nodes", KEY);
+        assert!(told.contains(r#""state":"alone""#), "{told}");
+        assert!(told.contains(says), "{says}: {told}");
+        let page = ask(web, "GET /settings", KEY);
+        assert!(page.contains(says), "{says}: {page}");
+        assert!(ask(web, "GET /readyz", KEY).starts_with("HTTP/1.1 200"));
+        weir.signal("TERM");
+        assert!(weir.end().0.success());
+    }
 }
 
 #[test]

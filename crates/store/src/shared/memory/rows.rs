@@ -43,6 +43,8 @@ pub(super) struct Rows {
     tables: BTreeMap<Table, TableRow>,
     logs: BTreeMap<LogKey, Vec<Vec<u8>>>,
     leases: BTreeMap<UpstreamKey, BTreeMap<NodeId, LeaseRow>>,
+    /// Whose rows need a newer Weir.
+    newer: BTreeSet<UpstreamKey>,
 }
 
 #[derive(Clone, Debug)]
@@ -154,6 +156,29 @@ impl Rows {
     pub(super) fn now(&mut self, clock: u64) -> u64 {
         self.newest = self.newest.max(clock);
         self.newest
+    }
+
+    pub(super) fn renew(&mut self, upstream: UpstreamKey, newer: bool) {
+        match newer {
+            true => self.newer.insert(upstream),
+            false => self.newer.remove(&upstream),
+        };
+    }
+
+    /// Refuses rows that need a newer Weir.
+    pub(super) fn knows(
+        &self,
+        upstreams: impl IntoIterator<Item = UpstreamKey>,
+    ) -> Result<(), Lost> {
+        let mut upstreams = upstreams.into_iter();
+        match upstreams.find(|upstream| self.newer.contains(upstream)) {
+            Some(row) => Err(Lost::Newer {
+                needs: 2,
+                known: 1,
+                row: Some(row),
+            }),
+            None => Ok(()),
+        }
     }
 
     #[cfg(test)]

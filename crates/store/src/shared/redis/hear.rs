@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::wire::{self, Fields};
 use crate::shared::{
-    Answer, Counted, Grant, HERE, Lost, Member, NodeState, Pulse, Refusal, Share, SharedRow,
-    StoreTime, ToldLimit, ToldOff,
+    Answer, Counted, Grant, HERE, Lost, MOST_ADDRESSES, MOST_MEMBERS, MOST_SHARES, Member, NodeState, Pulse, Refusal, Share, SharedRow,
+    StoreTime, ToldLimit, ToldOff, shortened,
 };
 use crate::state::Window;
 
@@ -23,10 +23,10 @@ pub(super) fn read_share(share: &mut Fields) -> Result<Share, Lost> {
 
 pub(super) fn read_member(member: &mut Fields) -> Result<Member, Lost> {
     let mut member = member.fields()?;
-    let (node, name, version) = (member.node()?, member.text()?, member.text()?);
+    let (node, name, version) = (member.node()?, word(&mut member)?, word(&mut member)?);
     let addresses = member.text()?;
     let addresses = addresses.split(' ').filter_map(|text| text.parse().ok());
-    let addresses: Vec<IpAddr> = addresses.collect();
+    let addresses: Vec<IpAddr> = addresses.take(MOST_ADDRESSES).collect();
     let (lag, silent) = (member.span()?, member.span()?);
     Ok(Member {
         node,
@@ -43,14 +43,29 @@ pub(super) fn read_member(member: &mut Fields) -> Result<Member, Lost> {
     })
 }
 
+/// Something that a node, an upstream or an operator said.
+fn word(fields: &mut Fields) -> Result<String, Lost> {
+    Ok(shortened(&fields.text()?).to_owned())
+}
+
+/// Refuses more than there can be: whatever reads it keeps it, and does something for each.
+fn at_most(most: usize, fields: Fields) -> Result<Fields, Lost> {
+    match fields.left() {
+        left if left > most => Fields::unknown(),
+        _ => Ok(fields),
+    }
+}
+
 pub(super) fn read_pulse(mut reply: Fields, heard: &AtomicU64) -> Result<Pulse, Lost> {
     let (now, epoch) = (reply.time()?, reply.epoch()?);
-    let mut members = reply.fields()?.each(read_member)?;
+    let mut members = at_most(MOST_MEMBERS, reply.fields()?)?.each(read_member)?;
     members.sort_by_key(|member| member.node);
-    let mut shares = reply.fields()?.each(read_share)?;
+    let mut shares = at_most(MOST_SHARES, reply.fields()?)?.each(read_share)?;
     shares.sort_by_key(|share| (share.upstream, share.ledger, share.window));
     let mut missing = reply.fields()?.each(Fields::node)?;
     missing.sort_unstable();
+    // Those that have left are among them; that somebody is missing is what counts.
+    missing.truncate(MOST_MEMBERS);
     heard.fetch_max(now.0, Ordering::SeqCst);
     Ok(Pulse {
         now,
@@ -71,12 +86,12 @@ pub(super) fn read_refusal(reply: &mut Fields) -> Result<Refusal, Lost> {
         "gap" => Refusal::Gap,
         "throttled" => Refusal::Throttled {
             by: reply.node()?,
-            reason: reply.text()?,
+            reason: word(reply)?,
         },
         "off" => Refusal::Off(ToldOff {
             node: reply.node()?,
-            by: reply.text()?,
-            reason: reply.text()?,
+            by: word(reply)?,
+            reason: word(reply)?,
             at: reply.time()?,
         }),
         "handing in" => Refusal::HandingIn,

@@ -1,8 +1,10 @@
 //! The connections to the store. Each is made anew when it broke, never silently: whoever calls in between hears at once that
 //! the store does not answer. On every new connection the server is asked who it is, since one that was restarted may have
 //! lost something.
+//!
+//! One server of a cluster is *home*: it has everything but the swarm streams. The others fail on their own ([`Lost::Part`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +15,13 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::address::{Host, RedisAddress};
 use super::guard::Guard;
@@ -30,6 +32,12 @@ use crate::shared::Lost;
 
 /// The wait before the second attempt to connect, and the longest one.
 const WAITS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// How often it is asked at most which server of a cluster has which part.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often a server is asked whether it may drop rows.
+pub(super) const CHECK_EVERY: Duration = Duration::from_secs(60);
 
 /// Servers of a cluster that are talked to.
 const MOST_SERVERS: usize = 64;
@@ -62,16 +70,37 @@ pub(super) struct Links {
     address: RedisAddress,
     tls: Option<TlsConnector>,
     timeout: Duration,
+    check_every: Duration,
     home: watch::Sender<State>,
     cluster: Mutex<Cluster>,
+    /// Another server may have a part of the cluster now.
+    look_again: Arc<Notify>,
     tasks: Mutex<JoinSet<()>>,
 }
+
+type Slots = Vec<(u16, u16, Host)>;
 
 /// Which server of a cluster has which part; empty for a single server.
 #[derive(Default)]
 struct Cluster {
-    slots: Vec<(u16, u16, Host)>,
-    servers: BTreeMap<Host, watch::Sender<State>>,
+    slots: Slots,
+    home: Option<Host>,
+    /// All but home.
+    servers: BTreeMap<Host, Server>,
+}
+
+/// A server of a cluster that has streams alone. Dropped, the connection ends, and the task that keeps it.
+struct Server {
+    state: watch::Sender<State>,
+    _stop: DropGuard,
+}
+
+/// Who is asked.
+enum Way {
+    /// The server that has nearly everything.
+    Home,
+    /// Another one of a cluster.
+    Part,
 }
 
 impl Links {
@@ -80,19 +109,30 @@ impl Links {
         address: RedisAddress,
         tls: Option<Arc<ClientConfig>>,
         timeout: Duration,
+        check_every: Duration,
     ) -> Arc<Self> {
         let links = Arc::new(Self {
             address,
             tls: tls.map(TlsConnector::from),
             timeout,
+            check_every,
             home: watch::Sender::new(Err(not_yet())),
             cluster: Mutex::default(),
+            look_again: Arc::default(),
             tasks: Mutex::default(),
         });
-        // The task holds no strong reference for longer than an attempt takes, so that the store ends when it is dropped.
-        let task = keep_home(Arc::downgrade(&links));
-        links.tasks.lock().spawn(task);
+        // The tasks hold no strong reference for longer than an attempt takes, so that the store ends when it is dropped.
+        let home = keep_home(Arc::downgrade(&links));
+        let map = keep_map(Arc::downgrade(&links), links.look_again.clone());
+        let mut tasks = links.tasks.lock();
+        tasks.spawn(home);
+        tasks.spawn(map);
+        drop(tasks);
         links
+    }
+
+    fn check(&self) -> (Duration, Duration) {
+        (self.check_every, self.timeout)
     }
 
     /// Waits until all connections stand, or one attempt has failed.
@@ -105,7 +145,7 @@ impl Links {
         let servers: Vec<_> = {
             let cluster = self.cluster.lock();
             let servers = cluster.servers.values();
-            servers.map(watch::Sender::subscribe).collect()
+            servers.map(|server| server.state.subscribe()).collect()
         };
         for mut server in servers {
             states.push(settled(&mut server).await);
@@ -120,12 +160,30 @@ impl Links {
         key: &str,
         args: impl FnOnce(&str) -> Args,
     ) -> Result<Value, Lost> {
-        let at_home = script.at_home(key);
-        let connection = if at_home {
-            self.home.borrow().clone()?
+        let (way, state) = if script.at_home(key) {
+            (Way::Home, self.home.borrow().clone())
         } else {
-            self.server_of(key)?
+            self.server_of(key)
         };
+        let answer = match state {
+            Ok(connection) => self.ask(&connection, &way, (script, key), args).await,
+            Err(lost) => Err(lost),
+        };
+        // What the other servers of a cluster have is not worth being alone for.
+        answer.map_err(|lost| match (way, lost) {
+            (Way::Home, lost) => lost,
+            (Way::Part, Lost::Silent(why) | Lost::Refused(why)) => Lost::Part(why),
+            (Way::Part, lost) => Lost::Part(lost.to_string()),
+        })
+    }
+
+    async fn ask(
+        &self,
+        connection: &Connection,
+        way: &Way,
+        (script, key): (Script, &str),
+        args: impl FnOnce(&str) -> Args,
+    ) -> Result<Value, Lost> {
         let args = args(&connection.run);
         let work = connection.run(script, key, &args);
         let trouble = match timeout(self.timeout, work).await {
@@ -133,27 +191,33 @@ impl Links {
             Ok(Err(trouble)) => trouble,
             Err(_) => Trouble::silent(format!("no answer within {:?}", self.timeout)),
         };
-        if trouble.ends {
+        // Who has moved is found on the way home; a part that has moved leaves the others where they are.
+        if trouble.ends && !(trouble.moved && matches!(way, Way::Part)) {
             connection.broken.cancel();
-            // Whoever has that part of the cluster now is found on the way home.
-            if !at_home && let Ok(home) = &*self.home.borrow() {
-                home.broken.cancel();
-            }
+        }
+        if matches!(way, Way::Part) {
+            self.look_again.notify_one();
         }
         Err(trouble.lost)
     }
 
-    fn server_of(&self, key: &str) -> State {
+    fn server_of(&self, key: &str) -> (Way, State) {
         let cluster = self.cluster.lock();
         if cluster.slots.is_empty() {
-            return self.home.borrow().clone();
+            return (Way::Home, self.home.borrow().clone());
         }
-        let slot = slot(key);
-        let mut slots = cluster.slots.iter();
-        let found = slots.find(|(first, last, _)| (*first..=*last).contains(&slot));
-        let server = found.and_then(|(.., host)| cluster.servers.get(host));
+        let host = host_of(&cluster.slots, slot(key));
+        if host.is_some() && host == cluster.home.as_ref() {
+            return (Way::Home, self.home.borrow().clone());
+        }
+        let server = host.and_then(|host| cluster.servers.get(host));
         let nobody = || Lost::Silent("no server of the cluster has that part".into());
-        server.ok_or_else(nobody)?.borrow().clone()
+        let state = server.map(|server| server.state.borrow().clone());
+        if !matches!(state, Some(Ok(_))) {
+            // A replica may have taken its place.
+            self.look_again.notify_one();
+        }
+        (Way::Part, state.unwrap_or_else(|| Err(nobody())))
     }
 
     /// Finds the server that has everything but streams, and those that have them.
@@ -175,12 +239,11 @@ impl Links {
             if field(&about, "redis_mode") != Some("cluster") {
                 return Ok(None);
             }
-            let mut slots = Cmd::new();
-            slots.arg("CLUSTER").arg("SLOTS");
-            read_slots(send(&mut wire, &slots).await?, host).map(Some)
+            map(&mut wire, host).await.map(Some)
         };
+        // One that is stopped or half-open takes connections and says nothing; the next may.
         let slots = tokio::select! {
-            slots = look => slots?,
+            slots = timeout(self.timeout * 2, look) => slots.map_err(|_| mute(host))??,
             () = &mut driver => return Err(broke()),
         };
         let Some(slots) = slots else {
@@ -193,40 +256,58 @@ impl Links {
             }
             return self.greet(wire, driver).await;
         };
-        let home = slot(HOME);
-        let found = slots
-            .iter()
-            .find(|(first, last, _)| (*first..=*last).contains(&home));
-        let Some((.., home)) = found.cloned() else {
+        let Some(home) = host_of(&slots, slot(HOME)).cloned() else {
             return Err(Lost::Refused(
                 "the store's cluster has parts that no server has: see CLUSTER INFO there".into(),
             ));
         };
         drop(driver);
-        self.learn(slots);
+        self.learn(slots, &home);
         let (wire, driver) = self.dial(&home).await?;
         self.greet(wire, driver).await
     }
 
     /// Notes who has which part, and keeps a connection to each of them.
-    fn learn(self: &Arc<Self>, slots: Vec<(u16, u16, Host)>) {
+    fn learn(self: &Arc<Self>, slots: Slots, home: &Host) {
         let mut cluster = self.cluster.lock();
         cluster.slots = slots;
-        let hosts: Vec<_> = cluster
-            .slots
-            .iter()
-            .map(|(.., host)| host.clone())
-            .collect();
-        // Dropped, a sender ends the task that fills it.
+        cluster.home = Some(home.clone());
+        let hosts = cluster.slots.iter().map(|(.., host)| host.clone());
+        let hosts: BTreeSet<_> = hosts.filter(|host| host != home).collect();
         cluster.servers.retain(|host, _| hosts.contains(host));
+        let mut tasks = self.tasks.lock();
+        while tasks.try_join_next().is_some() {}
         for host in hosts {
             if cluster.servers.len() >= MOST_SERVERS || cluster.servers.contains_key(&host) {
                 continue;
             }
             let state = watch::Sender::new(Err(not_yet()));
-            let task = keep_server(Arc::downgrade(self), host.clone());
-            cluster.servers.insert(host, state);
-            self.tasks.lock().spawn(task);
+            let stop = CancellationToken::new();
+            let keep = keep_server(Arc::downgrade(self), host.clone(), state.clone());
+            tasks.spawn(stop.clone().run_until_cancelled_owned(keep).map(drop));
+            let server = Server {
+                state,
+                _stop: stop.drop_guard(),
+            };
+            cluster.servers.insert(host, server);
+        }
+    }
+
+    /// Asks at home who has which part now.
+    async fn look_again(self: &Arc<Self>) {
+        let Ok(connection) = self.home.borrow().clone() else {
+            return; // it is asked on the way home
+        };
+        let Some(host) = self.cluster.lock().home.clone() else {
+            return;
+        };
+        let mut wire = connection.wire.clone();
+        let Ok(Ok(slots)) = timeout(self.timeout, map(&mut wire, &host)).await else {
+            return; // whoever needs home next finds out why
+        };
+        match host_of(&slots, slot(HOME)) {
+            Some(home) if *home == host => self.learn(slots, &host),
+            _ => connection.broken.cancel(),
         }
     }
 
@@ -304,12 +385,7 @@ impl Links {
             let server = about(&mut wire, "server").await?;
             let run = field(&server, "run_id").unwrap_or_default().to_owned();
             suits(&server, &about(&mut wire, "replication").await?)?;
-            let mut policy = Cmd::new();
-            policy.arg("CONFIG").arg("GET").arg("maxmemory-policy");
-            // Not everybody may ask that; then the operator's word has to do.
-            if let Ok(Value::Array(found)) = send(&mut wire, &policy).await {
-                keeps_everything(&found)?;
-            }
+            check_policy(&mut wire).await?;
             let mut names = Vec::with_capacity(SCRIPTS.len());
             for (_, text) in SCRIPTS.iter() {
                 let mut load = Cmd::new();
@@ -393,6 +469,19 @@ async fn about(wire: &mut MultiplexedConnection, section: &str) -> Result<String
     }
 }
 
+/// Which server of a cluster has which part, as this one tells it.
+async fn map(wire: &mut MultiplexedConnection, host: &Host) -> Result<Slots, Lost> {
+    let mut slots = Cmd::new();
+    slots.arg("CLUSTER").arg("SLOTS");
+    read_slots(send(wire, &slots).await?, host)
+}
+
+fn host_of(slots: &Slots, slot: u16) -> Option<&Host> {
+    let mut slots = slots.iter();
+    let found = slots.find(|(first, last, _)| (*first..=*last).contains(&slot));
+    found.map(|(.., host)| host)
+}
+
 fn field<'a>(about: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = about.lines().filter_map(|line| line.split_once(':'));
     let found = lines.find(|(field, _)| *field == name);
@@ -426,6 +515,17 @@ fn suits(server: &str, replication: &str) -> Result<(), Lost> {
     Ok(())
 }
 
+/// Asks a server whether it may drop rows.
+async fn check_policy(wire: &mut MultiplexedConnection) -> Result<(), Lost> {
+    let mut policy = Cmd::new();
+    policy.arg("CONFIG").arg("GET").arg("maxmemory-policy");
+    match send(wire, &policy).await {
+        Ok(Value::Array(found)) => keeps_everything(&found),
+        // Not everybody may ask that; then the operator's word has to do.
+        _ => Ok(()),
+    }
+}
+
 /// Whether a server never drops rows to make room.
 fn keeps_everything(policy: &[Value]) -> Result<(), Lost> {
     let Some(Value::BulkString(policy)) = policy.get(1) else {
@@ -442,7 +542,7 @@ fn keeps_everything(policy: &[Value]) -> Result<(), Lost> {
 }
 
 /// Which server has which part, as one of them tells it.
-fn read_slots(value: Value, asked: &Host) -> Result<Vec<(u16, u16, Host)>, Lost> {
+fn read_slots(value: Value, asked: &Host) -> Result<Slots, Lost> {
     use super::wire::Fields;
     Fields::of(value)?.each(|slots| {
         let mut range = slots.fields()?;
@@ -490,6 +590,10 @@ fn broke() -> Lost {
     Lost::Silent("the connection broke before the store had said who it is".into())
 }
 
+fn mute((name, port): &Host) -> Lost {
+    Lost::Silent(format!("{name}:{port} takes connections and says nothing"))
+}
+
 async fn settled(state: &mut watch::Receiver<State>) -> Result<(), Lost> {
     let yet = not_yet();
     let done = |state: &State| !matches!(state, Err(lost) if *lost == yet);
@@ -505,32 +609,49 @@ async fn keep_home(links: std::sync::Weak<Links>) {
     while let Some(strong) = links.upgrade() {
         let began = Instant::now();
         let attempt = strong.connect_home().await;
-        let told = strong.home.clone();
+        let (told, check) = (strong.home.clone(), strong.check());
         drop(strong);
-        hold(attempt, &told).await;
+        hold(attempt, &told, check).await;
         pause.after(began).await;
     }
 }
 
-/// Keeps the connection to one more server of a cluster, as long as it has a part.
-async fn keep_server(links: std::sync::Weak<Links>, host: Host) {
+/// Finds out who has which part of a cluster, when somebody asks for it and not too often.
+async fn keep_map(links: std::sync::Weak<Links>, look_again: Arc<Notify>) {
+    loop {
+        look_again.notified().await;
+        let Some(strong) = links.upgrade() else {
+            return;
+        };
+        strong.look_again().await;
+        drop(strong);
+        sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Keeps the connection to one more server of a cluster.
+async fn keep_server(links: std::sync::Weak<Links>, host: Host, told: watch::Sender<State>) {
     let mut pause = Pause::default();
     while let Some(strong) = links.upgrade() {
-        let told = strong.cluster.lock().servers.get(&host).cloned();
-        let Some(told) = told else { return };
         let began = Instant::now();
         let attempt = match strong.dial(&host).await {
             Ok((wire, driver)) => strong.greet(wire, driver).await,
             Err(lost) => Err(lost),
         };
+        let check = strong.check();
         drop(strong);
-        hold(attempt, &told).await;
+        hold(attempt, &told, check).await;
         pause.after(began).await;
     }
 }
 
-/// Tells how an attempt ended, and drives the connection until it breaks.
-async fn hold(attempt: Result<(Connection, Driver), Lost>, told: &watch::Sender<State>) {
+/// Tells how an attempt ended, and drives the connection until it breaks or its server will not do any more: how that is set may
+/// change at any time, so it is asked so often, and waited for so long.
+async fn hold(
+    attempt: Result<(Connection, Driver), Lost>,
+    told: &watch::Sender<State>,
+    (every, patience): (Duration, Duration),
+) {
     let (connection, driver) = match attempt {
         Ok(connected) => connected,
         Err(lost) => {
@@ -539,12 +660,22 @@ async fn hold(attempt: Result<(Connection, Driver), Lost>, told: &watch::Sender<
         }
     };
     let broken = connection.broken.clone();
+    let mut wire = connection.wire.clone();
     let _ = told.send_replace(Ok(Arc::new(connection)));
-    tokio::select! {
-        () = driver => {}
-        () = broken.cancelled() => {}
-    }
-    let _ = told.send_replace(Err(Lost::Silent("the connection broke".into())));
+    let refused = async {
+        loop {
+            sleep(every).await;
+            if let Ok(Err(lost)) = timeout(patience, check_policy(&mut wire)).await {
+                return lost;
+            }
+        }
+    };
+    let lost = tokio::select! {
+        () = driver => Lost::Silent("the connection broke".into()),
+        () = broken.cancelled() => Lost::Silent("the connection broke".into()),
+        lost = refused => lost,
+    };
+    let _ = told.send_replace(Err(lost));
 }
 
 /// The wait before the next attempt: longer after each one that came to nothing soon.
@@ -566,6 +697,24 @@ impl Pause {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_leaves_and_returns_has_one_task() {
+        let address = RedisAddress::parse("redis://127.0.0.1:1,127.0.0.1:2").unwrap();
+        let links = Links::open(address, None, Duration::from_millis(10), CHECK_EVERY);
+        let host = |port| ("127.0.0.1".to_owned(), port);
+        let home = host(1);
+        for _ in 0..20 {
+            links.learn(vec![(0, 9, home.clone()), (10, 16_383, host(2))], &home);
+            tokio::task::yield_now().await;
+            links.learn(vec![(0, 16_383, home.clone())], &home);
+            tokio::task::yield_now().await;
+        }
+        // Those for home and for the map, and one that has yet to notice.
+        let tasks = links.tasks.lock().len();
+        assert!(tasks <= 3, "{tasks}");
+        assert!(links.cluster.lock().servers.is_empty());
+    }
 
     #[test]
     fn keys_have_their_place() {

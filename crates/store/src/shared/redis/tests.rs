@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use weir_testkit::proxy::Proxy;
 use weir_testkit::redis::Redis;
 
@@ -159,7 +159,7 @@ async fn a_cluster_tells_the_story() {
         assert!(keys.parse::<u32>().unwrap() > 0);
     }
     let streams = (100..130).map(|node| (Stream::Swarm(NodeId(node)), Place::START));
-    let ends = store.read(streams.collect(), 9).await.unwrap();
+    let ends = store.read(streams.collect(), 9).await.unwrap().ends;
     assert_eq!(ends.len(), 30);
     assert!(ends.iter().all(|end| end.entries.len() == 1));
 }
@@ -227,6 +227,30 @@ async fn a_server_that_will_not_do_says_why() {
 }
 
 #[tokio::test]
+async fn a_server_that_may_drop_rows_from_now_on_is_refused_and_taken_back() {
+    let server = Redis::start().await.unwrap();
+    let address = RedisAddress::parse(&server.url()).unwrap();
+    let store = RedisStore {
+        links: Links::open(address, None, PATIENCE, Duration::from_millis(20)),
+        ..open(&server.url())
+    };
+    store.ready().await.unwrap();
+    until_it_answers(&store).await;
+    let set = |policy| server.ask(&["CONFIG", "SET", "maxmemory-policy", policy]);
+    set("allkeys-lru").unwrap();
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        match store.rows(vec![UpstreamKey([0; 16])]).await {
+            Err(lost) if lost.to_string().contains("maxmemory-policy noeviction") => break,
+            _ => assert!(Instant::now() < patience),
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    set("noeviction").unwrap();
+    until_it_answers(&store).await;
+}
+
+#[tokio::test]
 async fn another_secret_and_a_newer_weir_are_noticed() {
     let server = Redis::start().await.unwrap();
     let store = open(&server.url());
@@ -253,13 +277,94 @@ async fn another_secret_and_a_newer_weir_are_noticed() {
     store.tell(up, vec![spaced, Told::Cleared]).await.unwrap();
     assert_eq!(server.ask(&["HGET", &row, "colour"]).unwrap(), "green");
     server.ask(&["HSET", &row, "needs", "7"]).unwrap();
-    let newer = Lost::Newer { needs: 7, known: 1 };
+    let newer = Lost::Newer {
+        needs: 7,
+        known: 1,
+        row: Some(up),
+    };
     assert_eq!(store.rows(vec![up]).await.unwrap_err(), newer);
     assert_eq!(store.tell(up, vec![]).await.unwrap_err(), newer);
     store.rows(vec![UpstreamKey([2; 16])]).await.unwrap();
+    // Whoever has met it goes on meeting it, whatever the beat wishes for.
+    let beat = || Beat {
+        newer: vec![up],
+        ..Beat::default()
+    };
+    assert_eq!(store.beat(beat()).await.unwrap_err(), newer);
+    let epoch = store.beat(Beat::default()).await.unwrap().epoch;
+    let starts = vec![HandedStart {
+        upstream: up,
+        id: story::id(1, 2),
+        ledger: crate::state::Ledger::Query,
+        age: Duration::ZERO,
+        spaced: true,
+    }];
+    let before = server.ask(&["HGETALL", &row]).unwrap();
+    let hand_in = HandIn {
+        epoch,
+        starts: starts.clone(),
+        ..HandIn::default()
+    };
+    assert_eq!(store.hand_in(hand_in).await.unwrap_err(), newer);
+    let node = NodeId(0);
+    assert_eq!(store.leave(Leave { node, starts }).await.unwrap_err(), newer);
+    assert_eq!(server.ask(&["HGETALL", &row]).unwrap(), before);
+    server.ask(&["HSET", &row, "needs", "1"]).unwrap();
+    store.beat(beat()).await.unwrap();
     server.ask(&["HSET", "{weir}:meta", "needs", "8"]).unwrap();
-    let newer = Lost::Newer { needs: 8, known: 1 };
+    let newer = Lost::Newer {
+        needs: 8,
+        known: 1,
+        row: None,
+    };
     assert_eq!(store.beat(Beat::default()).await.unwrap_err(), newer);
+}
+
+#[tokio::test]
+async fn many_starts_are_handed_in_by_pieces() {
+    const MANY: u64 = 120_000;
+    let server = Redis::start().await.unwrap();
+    let store = open(&server.url());
+    store.ready().await.unwrap();
+    let (up, node) = (UpstreamKey([1; 16]), NodeId(1));
+    let beat = Beat {
+        node,
+        new_epoch: Epoch(5),
+        ..Beat::default()
+    };
+    store.beat(beat).await.unwrap();
+    let starts = |from| {
+        let starts = (from..from + MANY).map(|number| HandedStart {
+            upstream: up,
+            id: story::id(1, number),
+            ledger: crate::state::Ledger::Query,
+            age: Duration::from_secs(60),
+            spaced: false,
+        });
+        starts.collect::<Vec<_>>()
+    };
+    let hand_in = |epoch| HandIn {
+        node,
+        epoch,
+        starts: starts(0),
+        ..HandIn::default()
+    };
+    // For another epoch nothing is taken, and nobody counts as having handed in.
+    let pulse = store.hand_in(hand_in(Epoch(6))).await.unwrap();
+    assert_eq!((pulse.epoch, pulse.missing), (Epoch(5), vec![node]));
+    let pulse = store.hand_in(hand_in(Epoch(5))).await.unwrap();
+    assert_eq!((pulse.epoch, pulse.missing), (Epoch(5), vec![]));
+    let key = format!("{{weir}}:starts:{}:q", hex(&up.0));
+    assert_eq!(server.ask(&["ZCARD", &key]).unwrap(), MANY.to_string());
+    let starts = starts(MANY / 2);
+    store.leave(Leave { node, starts }).await.unwrap();
+    let all = (MANY / 2 * 3).to_string();
+    assert_eq!(server.ask(&["ZCARD", &key]).unwrap(), all);
+    // What no store takes is said so before anybody is asked.
+    let long = vec![0; super::super::LONGEST_ANSWER + 1];
+    let lost = store.append(Stream::Swarm(node), long, PATIENCE).await;
+    let lost = lost.unwrap_err();
+    assert!(matches!(lost, Lost::TooLong(_)) && !lost.is_whole(), "{lost}");
 }
 
 #[tokio::test]
@@ -342,7 +447,16 @@ async fn everything_ends_by_itself() {
     }
     let entries = vec![(vec![1], Some(vec![1])), (vec![2], None)];
     store.put(Table::Keys, entries, minute).await.unwrap();
-    let log = LogKey::Numbers("alt.test".into());
+    // A longer window that is configured later counts what was started before.
+    let key = format!("{{weir}}:starts:{}:q", hex(&up.0));
+    let days = |days: i64| days * 24 * 60 * 60 * 1000;
+    let left = || server.ask(&["PTTL", &key]).unwrap().parse::<i64>().unwrap();
+    assert!((0..days(2)).contains(&left()), "{}", left());
+    let mut longer = beat();
+    longer.shares[0].window = Window(30 * 24 * 60 * 60);
+    store.beat(longer).await.unwrap();
+    assert!(left() > days(29), "{}", left());
+    let log = LogKey::Numbers([1; 16]);
     store.extend(log, 0, vec![vec![1]]).await.unwrap();
     store.lease(up, node, 1, 1).await.unwrap();
     let keys = server.ask(&["KEYS", "*"]).unwrap();
@@ -415,6 +529,89 @@ async fn a_store_that_does_not_answer_is_lost_in_time_and_comes_back() {
     store.tell(up, vec![told]).await.unwrap();
     assert!(proxy.repeat().await.unwrap() > 0);
     assert_eq!(direct.rows(vec![up]).await.unwrap()[0].starts.len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_takes_connections_and_says_nothing_holds_nobody_up() {
+    let server = Redis::start().await.unwrap();
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    proxy.half_open(true);
+    let store = hasty(&format!("redis://{}", proxy.address()));
+    let lost = timeout(PATIENCE, store.ready()).await.unwrap().unwrap_err();
+    assert!(lost.to_string().contains("says nothing"), "{lost}");
+    // Of a cluster, the next server that is named is asked.
+    let servers = Redis::start_cluster().await.unwrap();
+    proxy.point(servers[0].address());
+    let hosts = [proxy.address(), servers[1].address()].map(|address| address.to_string());
+    let store = hasty(&format!("redis://{}", hosts.join(",")));
+    until_it_answers(&store).await;
+}
+
+/// Streams of thirty nodes, which lie on all servers of a cluster.
+fn thirty() -> Vec<(Stream, Place)> {
+    let streams = (100..130).map(|node| (Stream::Swarm(NodeId(node)), Place::START));
+    streams.collect()
+}
+
+#[tokio::test]
+async fn a_server_of_a_cluster_that_is_away_costs_its_own_streams_alone() {
+    let servers = Redis::start_cluster().await.unwrap();
+    let hosts = servers.iter().map(|server| server.address().to_string());
+    for server in &servers {
+        let set = ["CONFIG", "SET", "cluster-require-full-coverage", "no"];
+        server.ask(&set).unwrap();
+    }
+    let store = hasty(&format!("redis://{}", hosts.collect::<Vec<_>>().join(",")));
+    until_it_answers(&store).await;
+    let all_are_read = async || {
+        let patience = Instant::now() + PATIENCE;
+        while store.read(thirty(), 9).await.unwrap().ends.len() < 30 {
+            assert!(Instant::now() < patience);
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    all_are_read().await;
+    for (stream, _) in thirty() {
+        let minute = Duration::from_secs(60);
+        store.append(stream, vec![1], minute).await.unwrap();
+    }
+    let is_home = |server: &&Redis| !server.ask(&["EXISTS", "{weir}:meta"]).unwrap().contains("MOVED");
+    let away = servers.iter().find(|server| !is_home(server)).unwrap();
+    away.freeze();
+    let up = UpstreamKey([0; 16]);
+    for _ in 0..20 {
+        let read = store.read(thirty(), 9).await.unwrap();
+        assert!(matches!(read.lost, Some(Lost::Part(_))), "{read:?}");
+        assert!((1..30).contains(&read.ends.len()), "{read:?}");
+        // Everything else goes on.
+        store.rows(vec![up]).await.unwrap();
+        sleep(Duration::from_millis(20)).await;
+    }
+    away.thaw();
+    all_are_read().await;
+
+    // A part that another server has now is found there, without losing the way home.
+    let id = |server: &Redis| server.ask(&["CLUSTER", "MYID"]).unwrap();
+    let home = servers.iter().find(is_home).unwrap();
+    let mut streams = (1000..).map(|node| Stream::Swarm(NodeId(node)));
+    let (stream, slot) = streams
+        .find_map(|stream| {
+            let key = stream_key(stream);
+            let held = !away.ask(&["EXISTS", &key]).unwrap().contains("MOVED");
+            held.then(|| (stream, link::slot(&key).to_string()))
+        })
+        .unwrap();
+    let other = servers.iter().find(|one| !is_home(one) && id(one) != id(away));
+    for server in [other.unwrap(), away, home] {
+        let set = ["CLUSTER", "SETSLOT", &slot, "NODE", &id(other.unwrap())];
+        assert_eq!(server.ask(&set).unwrap(), "OK");
+    }
+    let patience = Instant::now() + PATIENCE;
+    while let Err(lost) = store.append(stream, vec![1], PATIENCE).await {
+        assert!(matches!(lost, Lost::Part(_)) && Instant::now() < patience, "{lost}");
+        store.rows(vec![up]).await.unwrap();
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// How many commands the server has run so far, those of scripts included.
@@ -539,7 +736,7 @@ async fn call_everything(store: &RedisStore) -> Vec<Result<(), Lost>> {
         question: None,
         wanted_until: StoreTime(0),
     };
-    let log = LogKey::Numbers("a".into());
+    let log = LogKey::Numbers([1; 16]);
     let stream = Stream::Swarm(node);
     vec![
         store.beat(Beat::default()).await.map(drop),
@@ -596,6 +793,45 @@ async fn replies_that_make_no_sense_are_lost_and_cost_nothing() {
             "{:?}: {answers:?}",
             String::from_utf8_lossy(reply)
         );
+    }
+}
+
+#[tokio::test]
+async fn more_nodes_than_there_can_be_are_not_believed() {
+    let text = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+    let pulse = |members: usize, shares: usize, missing: usize| {
+        let name = "n".repeat(5000);
+        let mut reply = format!("*5\r\n:1\r\n{}*{members}\r\n", text(&format!("{:016x}", 1)));
+        for node in 0..members {
+            let (node, name) = (text(&format!("{node:016x}")), text(&name));
+            reply += &format!("*6\r\n{node}{name}{name}{}:0\r\n:0\r\n", text("1.2.3.4"));
+        }
+        reply += &format!("*{shares}\r\n");
+        for _ in 0..shares {
+            let up = text(&"a".repeat(32));
+            reply += &format!("*4\r\n{up}{}:60\r\n:1\r\n", text("q"));
+        }
+        reply += &format!("*{missing}\r\n");
+        for node in 0..missing {
+            reply += &text(&format!("{node:016x}"));
+        }
+        reply.into_bytes()
+    };
+    let most = MOST_MEMBERS;
+    let replies = vec![
+        pulse(most, 100, most * 3),
+        pulse(most + 1, 0, 0),
+        pulse(1, 50_000, 0),
+    ];
+    let (address, _tasks) = impostor(replies).await;
+    let store = open(&format!("redis://{address}"));
+    store.ready().await.unwrap();
+    let believed = store.beat(Beat::default()).await.unwrap();
+    assert_eq!((believed.members.len(), believed.missing.len()), (most, most));
+    assert!(believed.members.iter().all(|member| member.name.len() <= 500));
+    for _ in 0..2 {
+        let lost = store.beat(Beat::default()).await.unwrap_err();
+        assert!(lost.to_string().contains("makes no sense"), "{lost}");
     }
 }
 

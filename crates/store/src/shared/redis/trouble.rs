@@ -11,6 +11,8 @@ pub(super) const KNOWN: u32 = 1;
 pub(super) struct Trouble {
     pub(super) lost: Lost,
     pub(super) ends: bool,
+    /// The server is well, and somebody else has this part of a cluster.
+    pub(super) moved: bool,
     /// The script is not known to the server, which has forgotten it.
     pub(super) no_script: bool,
 }
@@ -20,6 +22,7 @@ impl Trouble {
         Self {
             lost: Lost::Silent(why.into()),
             ends: true,
+            moved: false,
             no_script: false,
         }
     }
@@ -28,6 +31,7 @@ impl Trouble {
         Self {
             lost: Lost::Refused(sentence.into()),
             ends,
+            moved: false,
             no_script: false,
         }
     }
@@ -56,11 +60,9 @@ impl Trouble {
             .find(|inner| code == "ERR" && details.contains(&format!("-{inner} ")));
         match inner.unwrap_or(code) {
             "WEIRNEWER" => Self {
-                lost: Lost::Newer {
-                    needs: details.trim().parse().unwrap_or(u32::MAX),
-                    known: KNOWN,
-                },
+                lost: newer(&details),
                 ends: false,
+                moved: false,
                 no_script: false,
             },
             "WEIRSECRET" => Self::refused(
@@ -112,9 +114,23 @@ impl Trouble {
             ),
             "BUSY" => Self::refused(false, "the store is busy with a script of somebody else"),
             // Somebody else has this part of a cluster now, or soon: look again where.
-            "MOVED" | "ASK" | "TRYAGAIN" => Self::silent("the store's cluster is changing"),
+            "MOVED" | "ASK" | "TRYAGAIN" => Self {
+                moved: true,
+                ..Self::silent("the store's cluster is changing")
+            },
             "CROSSSLOT" => Self::refused(true, "the store's cluster refuses our keys"),
             code => Self::refused(false, format!("the store refuses: {code} {details}")),
         }
+    }
+}
+
+/// What is needed, and by which row if it is not the store as a whole.
+fn newer(details: &str) -> Lost {
+    let mut words = details.split_whitespace();
+    let needs = words.next().and_then(|needs| needs.parse().ok());
+    Lost::Newer {
+        needs: needs.unwrap_or(u32::MAX),
+        known: KNOWN,
+        row: words.next().and_then(|row| super::wire::upstream(row).ok()),
     }
 }

@@ -1,5 +1,6 @@
 //! What scripts are given and what they answer: arguments one after another, and replies of which nothing is believed.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use redis::Value;
@@ -60,6 +61,14 @@ impl Args {
 
     pub(super) fn upstream(&mut self, upstream: UpstreamKey) -> &mut Self {
         self.key(&upstream.0)
+    }
+
+    pub(super) fn upstreams(&mut self, upstreams: &BTreeSet<UpstreamKey>) -> &mut Self {
+        self.count(upstreams.len());
+        for upstream in upstreams {
+            self.upstream(*upstream);
+        }
+        self
     }
 
     pub(super) fn ledger(&mut self, ledger: Ledger) -> &mut Self {
@@ -184,16 +193,7 @@ impl Fields {
     }
 
     pub(super) fn upstream(&mut self) -> Read<UpstreamKey> {
-        let text = self.text()?;
-        let mut key = [0; 16];
-        if text.len() != 32 || !text.is_ascii() {
-            return Err(garbled());
-        }
-        for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks(2)) {
-            let digits = std::str::from_utf8(digits).map_err(|_| garbled())?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| garbled())?;
-        }
-        Ok(UpstreamKey(key))
+        upstream(&self.text()?)
     }
 
     pub(super) fn ledger(&mut self) -> Read<Ledger> {
@@ -261,6 +261,18 @@ pub(super) fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Read<T> {
 
 pub(super) fn node(text: &str) -> Read<NodeId> {
     Ok(NodeId(sixteen(text)?))
+}
+
+pub(super) fn upstream(text: &str) -> Read<UpstreamKey> {
+    let mut key = [0; 16];
+    if text.len() != 32 || !text.is_ascii() {
+        return Err(garbled());
+    }
+    for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).map_err(|_| garbled())?;
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| garbled())?;
+    }
+    Ok(UpstreamKey(key))
 }
 
 pub(super) fn ledger(text: &str) -> Read<Ledger> {

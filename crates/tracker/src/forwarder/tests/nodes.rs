@@ -5,7 +5,7 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use weir_engine::{KeptNode, NodeOptions};
 use weir_store::shared::{
-    Beat, Epoch, Fault, MemoryStore, NodeId, Seal, SharedStore as _, StoreTime,
+    Beat, Epoch, Fault, MemoryStore, NodeId, Seal, SharedStore as _, StoreTime, Stream,
 };
 use weir_tracker_proto::nodes::{self, CompactPeer, PeerDid, PeerEvent};
 
@@ -19,6 +19,8 @@ use crate::sharing::{SharingCount, read_places};
 struct Nodes {
     network: Network,
     store: MemoryStore,
+    /// What nodes that are started cannot reach.
+    lost: Option<Stream>,
     tasks: JoinSet<()>,
     stop: CancellationToken,
 }
@@ -37,6 +39,7 @@ impl Nodes {
         Self {
             network: Network::new(),
             store: MemoryStore::on_tokio_time(StoreTime(1_000_000_000)),
+            lost: None,
             tasks: JoinSet::new(),
             stop: CancellationToken::new(),
         }
@@ -53,6 +56,7 @@ impl Nodes {
         let wall = wall + Duration::from_secs(before.away);
         let timeline = Timeline::starting_at(wall);
         let store = Arc::new(self.store.handle());
+        self.lost.inspect(|stream| store.lose(*stream, true));
         let node = Node::new(NodeOptions {
             name: format!("node {id}"),
             version: "1".to_owned(),
@@ -402,6 +406,52 @@ async fn what_was_done_while_the_store_was_away_is_told_when_it_is_back() {
     tokio::time::sleep(5 * SECOND).await;
     assert!(two.has(1, 7) && one.has(1, 8));
     assert!(one.sharing().lags().iter().all(|(_, lag)| *lag < SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_of_a_cluster_that_is_away_makes_nobody_alone() {
+    weir_testkit::log::listen();
+    let mut nodes = Nodes::new();
+    let [one, two, three] = nodes.three(&shared()).await;
+    let stream = Stream::Swarm(NodeId(1));
+    for node in [&one, &two, &three] {
+        node.store.lose(stream, true);
+    }
+    one.world.announce(1, 7).await;
+    two.world.announce(1, 8).await;
+    three.world.announce(1, 9).await;
+    tokio::time::sleep(10 * SECOND).await;
+    a_second().await;
+    assert_eq!(one.told(1), (0, 3, 0));
+    for node in [&two, &three] {
+        assert_eq!(node.told(1), (0, 2, 0), "{}", node.id);
+        let lags = node.sharing().lags();
+        let late = lags.iter().filter(|(_, lag)| *lag > 5 * SECOND);
+        assert_eq!(late.count(), 1, "{lags:?}");
+    }
+    for node in [&one, &two, &three] {
+        assert!(!node.node.is_alone());
+        assert_eq!(node.node.view().returns, 1);
+        node.store.lose(stream, false);
+    }
+    a_second().await;
+    for node in [&one, &two, &three] {
+        assert_eq!(node.told(1), (0, 3, 0), "{}", node.id);
+    }
+    let logged = weir_testkit::log::all();
+    assert_eq!(logged.matches("some nodes arrive late").count(), 3);
+    assert_eq!(logged.matches("cluster answer again").count(), 3);
+    // One that comes while its own server is away hears of the others.
+    let lost = Stream::Swarm(NodeId(4));
+    nodes.lost = Some(lost);
+    let four = nodes.start(4, &shared()).await;
+    four.world.announce(1, 10).await;
+    a_second().await;
+    assert_eq!(four.told(1), (0, 4, 0));
+    assert_eq!(one.told(1), (0, 3, 0));
+    four.store.lose(lost, false);
+    a_second().await;
+    assert_eq!(one.told(1), (0, 4, 0));
 }
 
 #[tokio::test(start_paused = true)]

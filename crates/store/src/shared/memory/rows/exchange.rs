@@ -59,9 +59,7 @@ impl Rows {
     pub(in super::super) fn read(&self, after: &[(Stream, Place)], most: usize) -> Vec<StreamEnd> {
         let end = |(stream, place): &(Stream, Place)| {
             let entries = self.streams.get(stream).map(|row| &row.entries);
-            let ends = entries.and_then(|entries| {
-                Some((*entries.first_key_value()?.0, *entries.last_key_value()?.0))
-            });
+            let last = entries.and_then(|entries| Some(*entries.last_key_value()?.0));
             let after = (
                 std::ops::Bound::Excluded(*place),
                 std::ops::Bound::Unbounded,
@@ -69,8 +67,7 @@ impl Rows {
             let entries = entries.into_iter().flat_map(|entries| entries.range(after));
             StreamEnd {
                 stream: *stream,
-                first: ends.map(|(first, _)| first),
-                last: ends.map(|(_, last)| last),
+                last,
                 entries: entries
                     .take(most)
                     .map(|(place, body)| (*place, body.clone()))

@@ -2,7 +2,7 @@ local node, name, version, addresses, lag, fresh = take(), take(), take(), take(
 local heard, distrusted = number(), take()
 -- One that was under way for long may wish for less than the node has got since.
 local old = heard > 0 and heard < tonumber(call('HGET', P .. 'members', node) or '0')
-local wishes = {}
+local ups, wishes = several(), {}
 for i = 1, number() do wishes[i] = { take(), take(), number(), number() } end
 
 if call('HEXISTS', P .. 'members', node) == 0 and call('HLEN', P .. 'members') >= MOST_MEMBERS then
@@ -10,10 +10,6 @@ if call('HEXISTS', P .. 'members', node) == 0 and call('HLEN', P .. 'members') >
 end
 local needs = call('HGET', P .. 'member:' .. node, 'needs')
 if tonumber(needs or '0') > KNOWN then return newer(needs) end
-local ups, seen_ups = {}, {}
-for _, wish in ipairs(wishes) do
-  if not seen_ups[wish[1]] then seen_ups[wish[1]] = true ups[#ups + 1] = wish[1] end
-end
 local refused = too_new(ups)
 if refused then return refused end
 

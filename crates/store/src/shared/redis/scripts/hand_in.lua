@@ -1,7 +1,8 @@
-local node, of = take(), take()
+local node, of, more = take(), take(), take()
 if not valid or of ~= epoch then return pulse(node) end
-local named = {}
-for i = 1, number() do named[i] = take() end
+local refused = too_new(several())
+if refused then return refused end
+local named = several()
 for _ = 1, number() do take_start() end
 for _ = 1, number() do
   -- Never less than is recorded: this may be a repeat of what was true a while ago.
@@ -22,6 +23,7 @@ for _ = 1, number() do
   local up, by_node, by, reason, at = take(), take(), take(), take(), take()
   if not row(up).off then off(up, by_node, by, reason, at) end
 end
+if more == '1' then return pulse(node) end
 call('HSET', P .. 'handed', node, now)
 call('PEXPIRE', P .. 'handed', LONG)
 for _, other in ipairs(named) do

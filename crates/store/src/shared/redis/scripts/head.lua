@@ -17,10 +17,11 @@ local function take() place = place + 1 return ARGV[place] end
 local function number() return tonumber(take()) end
 -- An empty argument is none.
 local function maybe() local given = take() if given == '' then return nil end return given end
+local function several() local all = {} for i = 1, number() do all[i] = take() end return all end
 
 local meta = call('HMGET', P .. 'meta', 'now', 'epoch', 'run', 'began', 'needs', 'check')
-local function newer(needs)
-  if tonumber(needs or '0') > KNOWN then return redis.error_reply('WEIRNEWER ' .. needs) end
+local function newer(needs, up)
+  if tonumber(needs or '0') > KNOWN then return redis.error_reply('WEIRNEWER ' .. needs .. ' ' .. (up or '')) end
 end
 if tonumber(meta[5] or '0') > KNOWN then return newer(meta[5]) end
 if meta[6] and meta[6] ~= ARGV[3] then return redis.error_reply('WEIRSECRET another secret') end

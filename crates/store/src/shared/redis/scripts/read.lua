@@ -1,6 +1,5 @@
 -- KEYS: the stream. ARGV: the place after which, how many entries at most. About four megabytes are told at once.
 local key = KEYS[1]
-local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)
 local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)
 local found = redis.call('XRANGE', key, '(' .. ARGV[1], '+', 'COUNT', ARGV[2])
 local entries, bytes = {}, 0
@@ -10,4 +9,4 @@ for _, entry in ipairs(found) do
   entries[#entries + 1] = entry[1]
   entries[#entries + 1] = entry[2][2] or ''
 end
-return { first[1] and first[1][1] or '', last[1] and last[1][1] or '', entries }
+return { last[1] and last[1][1] or '', entries }

@@ -32,16 +32,21 @@ end
 -- The first row that needs a newer Weir.
 local function too_new(ups)
   for _, up in ipairs(ups) do
-    if tonumber(row(up).needs or '0') > KNOWN then return newer(row(up).needs) end
+    if tonumber(row(up).needs or '0') > KNOWN then return newer(row(up).needs, up) end
   end
 end
 
 local function longest(up, ledger) return tonumber(row(up)['longest:' .. ledger] or '0') end
-local function see(up, ledger, length)
-  if length > longest(up, ledger) then set(up, 'longest:' .. ledger, length) end
-end
 local function keep(up, ledger) return math.max(longest(up, ledger), LOOSE) + USE end
 local function lasts(key, up, ledger) call('PEXPIRE', key, math.max(longest(up, ledger), DAY) + LOOSE) end
+local function see(up, ledger, length)
+  if length > longest(up, ledger) then
+    set(up, 'longest:' .. ledger, length)
+    -- What was counted for a shorter window counts in this one as well.
+    lasts(starts_of(up, ledger), up, ledger)
+    lasts(counted_of(up, ledger), up, ledger)
+  end
+end
 
 -- Starts of which only the number is known: when, in which window, how many. Read once for all windows.
 local lumps_of = {}
