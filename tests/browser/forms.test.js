@@ -7,15 +7,61 @@ import { test } from 'node:test';
 
 import { PHONE, open, session, visit } from './support/browser.js';
 import { indexer } from './support/indexer.js';
+import { newsServer } from './support/news.js';
 import * as rules from './support/rules.js';
+import { tracker } from './support/tracker.js';
 import { directory, start } from './support/weir.js';
 
 const HOSTILE = `"><script>alert(1)</script>'{{7*7}}&<b>`;
 
-/** Presses Tab until what has this id, or says this, has the focus. */
+/** A hand that uses the mouse, and types; it finds what it needs by labels and roles. */
+function mouse(page) {
+  const find = (label) => page.getByLabel(label, { exact: true });
+  const click = (role) => (name) => page.getByRole(role, { name, exact: true }).click();
+  return {
+    follow: click('link'),
+    press: click('button'),
+    write: ({ label, value }) => find(label).fill(value),
+    choose: ({ label, value }) => find(label).selectOption({ label: value }),
+    tick: ({ label }) => find(label).check(),
+    unfold: () => page.locator('.entry details > summary').click(),
+  };
+}
+
+/** A hand that has no mouse: Tab, Enter, Space and letters. */
+function keyboard(page) {
+  const to = keys(page);
+  const type = async (text) => {
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type(text);
+  };
+  const press = (key) => async (name) => {
+    await to(name);
+    await page.keyboard.press(key);
+  };
+  return {
+    follow: press('Enter'),
+    press: press('Space'),
+    write: async ({ key, value }) => {
+      await to(key);
+      await type(value);
+    },
+    choose: async ({ key, value }) => {
+      await to(key);
+      await page.keyboard.type(value);
+    },
+    tick: ({ key }) => press('Space')(key),
+    unfold: () => press('Enter')('More settings'),
+  };
+}
+
+/** Presses Tab until what has this id or name, or says this, has the focus. */
 const keys = (page) => async (name) => {
   for (let step = 0; step < 80; step += 1) {
-    const focused = await page.evaluate(() => [document.activeElement.id, document.activeElement.innerText?.trim()]);
+    const focused = await page.evaluate(() => {
+      const { id, name, innerText } = document.activeElement;
+      return [id, name, innerText?.trim()];
+    });
     if (focused.includes(name)) return;
     await page.keyboard.press('Tab');
   }
@@ -60,42 +106,113 @@ test('forms of upstreams', async (t) => {
     await page.context().close();
   });
 
+  // What a person does with each kind: which fields they fill in, what a tryout says, what they change later.
+  const entry = (key, label, value) => ({ key, label, value });
+  const kinds = [
+    {
+      kind: 'Tracker',
+      fields: [entry('uri', 'Announce URL', await tracker(t))],
+      found: /^It answered in .*: a tracker over HTTP\.$/,
+      hint: 'Try it sends it a real scrape and saves nothing.',
+      change: entry('host', 'Host header', 'edited.example'),
+      folded: true,
+      changed: /host: edited\.example/,
+    },
+    {
+      kind: 'Indexer',
+      fields: [entry('url', 'Address', good.url)],
+      secret: entry('api_key', 'API key', 'the-s3cret'),
+      found: /^It answered in .*: 2 categories, 1 kind of search, 1 recent release\.$/,
+      hint: 'Try it makes two real calls, for its capabilities and its latest releases, and saves nothing.',
+      change: entry('priority', 'Priority', '7'),
+      changed: /api_key: the-s3cret\n\s+priority: 7/,
+    },
+    {
+      kind: 'News server',
+      fields: [entry('host', 'Host', '127.0.0.1'), entry('port', 'Port', String((await newsServer(t, [['misc.test', 'Tests']], [])).port))],
+      choice: entry('tls', 'Encryption', 'off'),
+      found: /^It answered in .*: not encrypted, no sign-in needed\.$/,
+      hint: 'Try it connects for real, signs in if there is a password, and saves nothing.',
+      change: entry('connections', 'Connections', '2'),
+      changed: /connections: 2/,
+    },
+  ];
+  // Another Weir than below: one takes 30 tryouts in five minutes.
+  const home = await directory(t);
+  const calm = await start(t, { data: home });
+  const calmState = session(calm);
+  const kept = () => readFile(join(home, 'upstreams.yaml'), 'utf8').catch(() => '');
+  for (const [way, hand, javaScriptEnabled] of [['script on', mouse, true], ['script off', mouse, false], ['by keyboard alone', keyboard, true]]) {
+    const page = await visit(browser, calm.origin, { storageState: await calmState, javaScriptEnabled });
+    const { follow, press, write, choose, tick, unfold } = hand(page);
+    const edit = async () => {
+      await follow('Edit');
+      await page.waitForURL(/\/edit$/);
+    };
+    for (const { kind, fields, secret, choice, found, hint, change, folded, changed } of kinds) {
+      await t.test(`${kind.toLowerCase()}: tried, added, changed and removed, ${way}`, async () => {
+        const name = `${kind}-${way}`.replaceAll(' ', '-');
+        await page.goto('/upstreams');
+        await follow('Add an upstream');
+        await page.waitForURL(/upstreams\/add$/);
+        if (kind !== 'Indexer') await follow(kind);
+        await page.getByText(hint).waitFor();
+        await write(entry('name', 'Name', name));
+        for (const one of fields) await write(one);
+        if (choice) await choose(choice);
+        if (secret) await write(secret);
+        await press('Try it');
+        await page.getByText(found).waitFor();
+        assert.equal(await page.evaluate(() => document.activeElement.id), 'tried', 'what it found has the focus');
+        assert.equal(await field(page, 'Name').inputValue(), name);
+        assert.ok(!(await kept()).includes(name), 'nothing is saved');
+        if (secret) {
+          assert.equal(await field(page, secret.label).inputValue(), '', 'a secret is not sent back');
+          assert.ok(!(await page.content()).includes(secret.value));
+        }
+        await press('Save');
+        await page.getByText(`${name} was added to ${home}/upstreams.yaml and is in use.`).waitFor();
+        if (secret) assert.ok((await kept()).includes(`${secret.key}: ${secret.value}`), 'though it was typed before the tryout');
+
+        await edit();
+        for (const one of fields) assert.equal(await field(page, one.label).inputValue(), one.value);
+        if (folded) await unfold();
+        await write(change);
+        if (secret) {
+          // With the secret that is saved.
+          await press('Try it');
+          await page.getByText(found).waitFor();
+        }
+        await press('Save');
+        await page.getByText('The change is in use.').waitFor();
+        assert.match(await kept(), changed);
+
+        if (secret) {
+          await edit();
+          await tick(entry(`forget-${secret.key}`, `Remove the saved one of ${secret.label}`));
+          await press('Save');
+          await page.getByText('The change is in use.').waitFor();
+          assert.doesNotMatch(await kept(), new RegExp(secret.value));
+          assert.ok((await kept()).includes(name));
+        }
+
+        await edit();
+        await follow('Remove');
+        await page.waitForURL(/\/remove$/);
+        await press('Remove');
+        await page.locator('p.mistake').waitFor();
+        assert.equal(await page.evaluate(() => document.activeElement.id), 'mistakes');
+        await write(entry('confirm', `Type ${name} to confirm`, name));
+        await press('Remove');
+        await page.getByText('The upstream was removed').waitFor();
+        assert.ok(!(await kept()).includes(name));
+      });
+    }
+    await page.context().close();
+  }
+
   for (const javaScriptEnabled of [true, false]) {
     const script = javaScriptEnabled ? 'on' : 'off';
-
-    await t.test(`an indexer is tried, added, changed and removed, script ${script}`, async () => {
-      const page = await at({ javaScriptEnabled });
-      await page.goto('/upstreams');
-      await page.getByRole('link', { name: 'Add an upstream' }).click();
-      await field(page, 'Name').fill(`harbor-${script}`);
-      await field(page, 'Address').fill(good.url);
-      await field(page, 'API key').fill('the-s3cret');
-      await button(page, 'Try it').click();
-      await page.getByText(/^It answered in .*: 2 categories, 1 kind of search, 1 recent release\.$/).waitFor();
-      assert.equal(await field(page, 'Name').inputValue(), `harbor-${script}`);
-      assert.equal(await field(page, 'API key').inputValue(), '', 'a secret is not sent back');
-      assert.ok(!(await page.content()).includes('the-s3cret'));
-      await button(page, 'Save').click();
-      await page.getByText(`harbor-${script} was added to ${data}/upstreams.yaml and is in use.`).waitFor();
-      assert.ok((await file()).includes('api_key: the-s3cret'), 'though it was typed before the tryout');
-
-      await page.getByRole('link', { name: 'Edit' }).click();
-      assert.equal(await field(page, 'Address').inputValue(), good.url);
-      await field(page, 'Priority').fill('7');
-      await button(page, 'Save').click();
-      await page.getByText('The change is in use.').waitFor();
-      assert.match(await file(), /api_key: the-s3cret\n\s+priority: 7/);
-
-      await page.getByRole('link', { name: 'Edit' }).click();
-      await page.getByRole('link', { name: 'Remove' }).click();
-      await button(page, 'Remove').click();
-      await page.locator('p.mistake').waitFor();
-      await page.getByLabel(/^Type harbor-/).fill(`harbor-${script}`);
-      await button(page, 'Remove').click();
-      await page.getByText('The upstream was removed').waitFor();
-      assert.ok(!(await file()).includes('harbor'));
-      await page.context().close();
-    });
 
     await t.test(`limits that an indexer tells fill what is empty, script ${script}`, async () => {
       const telling = await indexer(t, 'telling', { releases: [{ title: 'A release' }], limits: { calls: 1000, grabs: 50 } });
@@ -128,33 +245,121 @@ test('forms of upstreams', async (t) => {
 
     await t.test(`what is wrong is said beside its field and keeps what was typed, script ${script}`, async () => {
       const page = await at({ javaScriptEnabled });
-      for (const front of ['tracker', 'search', 'news']) {
-        const before = await file();
-        await page.goto(`/upstreams/add?front=${front}`);
-        const inputs = page.locator('.entry input[type="text"], .entry input[type="password"]');
-        await page.locator('.entry details > summary').click();
-        const names = await inputs.evaluateAll((all) => all.map((one) => one.name));
-        for (const name of names) await page.locator(`.entry [name="${name}"]`).fill(HOSTILE);
-        const [answer] = await Promise.all([page.waitForResponse((one) => one.request().method() === 'POST'), button(page, 'Save').click()]);
-        assert.equal(answer.status(), 422);
-        await page.locator('#mistakes').waitFor();
-        const wrong = await page.locator('[aria-invalid="true"]').count();
-        assert.ok(wrong >= 2, `${wrong} fields of ${front}`);
-        for (const one of await page.locator('[aria-invalid="true"]').all()) {
-          const id = (await one.getAttribute('aria-describedby')).split(' ')[0];
-          assert.match(await page.locator(`#${id}`).innerText(), /^[A-Z].*\.$/s);
+      const saved = { tracker: { uri: `udp://127.0.0.1:9/${script}` }, search: { url: `http://127.0.0.1:9/${script}` }, news: { host: `${script}.example` } };
+      for (const [front, values] of Object.entries(saved)) {
+        const name = `plain-${script}`;
+        await weir.add(front, { name, ...values });
+        for (const path of [`/upstreams/add?front=${front}`, `/upstreams/${front}/${name}/edit`]) {
+          const before = await file();
+          await page.goto(path);
+          const inputs = page.locator('.entry input[type="text"], .entry input[type="password"]');
+          const typed = await inputs.evaluateAll((all, text) => all.map((one) => Object.assign(one, { value: text }).name), HOSTILE);
+          const [answer] = await Promise.all([page.waitForResponse((one) => one.request().method() === 'POST'), button(page, 'Save').click()]);
+          assert.equal(answer.status(), 422);
+          await page.locator('#mistakes').waitFor();
+          const wrong = await page.locator('[aria-invalid="true"]').count();
+          assert.ok(wrong >= 2, `${wrong} fields of ${path}`);
+          const said = await page.locator('[aria-invalid="true"]').evaluateAll((all) => {
+            const ids = all.map((one) => one.getAttribute('aria-describedby').split(' ')[0]);
+            return ids.map((id) => document.getElementById(id).innerText);
+          });
+          for (const sentence of said) assert.match(sentence, /^[A-Z].*\.$/s);
+          const left = await inputs.evaluateAll((all) => all.map(({ name, type, value }) => [name, type, value]));
+          assert.deepEqual(left.map(([name]) => name), typed);
+          for (const [name, type, value] of left) assert.equal(value, type === 'password' ? '' : HOSTILE, name);
+          assert.equal(await file(), before);
         }
-        for (const name of names) {
-          const input = page.locator(`.entry [name="${name}"]`);
-          const secret = (await input.getAttribute('type')) === 'password';
-          assert.equal(await input.inputValue(), secret ? '' : HOSTILE, name);
-        }
-        assert.equal(await file(), before);
       }
       assert.deepEqual(page.complaints.filter((one) => !one.includes('422')), []);
       await page.context().close();
     });
+
+    await t.test(`an import takes no address and no key at its word, script ${script}`, async () => {
+      const page = await at({ javaScriptEnabled });
+      await page.goto('/upstreams/import');
+      for (const [url, key, wrong] of [[HOSTILE, HOSTILE, 'url'], [`http://${HOSTILE}/`, 'k', 'url'], [good.url, '', 'key'], [`${good.url}?${HOSTILE}`, HOSTILE, 'url']]) {
+        await field(page, 'Address').fill(url);
+        await field(page, 'API key').fill(key);
+        const [answer] = await Promise.all([page.waitForResponse((one) => one.request().method() === 'POST'), button(page, 'List its indexers').click()]);
+        assert.equal(answer.status(), 422, url);
+        await page.locator(`#${wrong}[aria-invalid="true"]`).waitFor();
+        assert.match(await page.locator('#mistake').innerText(), /^[A-Z].*\.$/s);
+        assert.equal(await field(page, 'Address').inputValue(), url);
+        assert.equal(await field(page, 'API key').inputValue(), '', 'a secret is not sent back');
+      }
+      assert.deepEqual(page.complaints.filter((one) => !one.includes('422')), []);
+      await page.context().close();
+    });
+
+    await t.test(`a name that is markup is text, also where it is typed to remove it, script ${script}`, async () => {
+      const page = await at({ javaScriptEnabled });
+      const name = `<img src=x onerror=alert(1)>"'&{{7*7}}`;
+      await weir.add('tracker', { name, uri: `udp://127.0.0.1:9/${script}/markup` });
+      await page.goto('/upstreams');
+      await page.getByRole('link', { name, exact: true }).click();
+      await page.getByRole('heading', { name, level: 1 }).waitFor();
+      await page.getByRole('link', { name: 'Edit' }).click();
+      assert.equal(await field(page, 'Name').inputValue(), name);
+      await page.getByRole('link', { name: 'Remove', exact: true }).click();
+      for (const word of [HOSTILE, name.toUpperCase(), `${name}>`]) {
+        await page.locator('#confirm').fill(word);
+        await button(page, 'Remove').click();
+        await page.locator('p.mistake').waitFor();
+        assert.equal(await page.locator('#confirm').inputValue(), word);
+        assert.ok((await file()).includes('/markup'));
+      }
+      await page.locator('#confirm').fill(name);
+      await button(page, 'Remove').click();
+      await page.getByText('The upstream was removed').waitFor();
+      assert.ok(!(await file()).includes('/markup'));
+      assert.deepEqual(page.complaints.filter((one) => !one.includes('422')), []);
+      await page.context().close();
+    });
   }
+
+  await t.test('a form that no page has sent is judged like any other', async () => {
+    const page = await at();
+    const saved = { tracker: { uri: 'udp://127.0.0.1:9/forged' }, search: { url: 'http://127.0.0.1:9/forged' }, news: { host: 'forged.example' } };
+    const selects = { tracker: ['family'], search: ['kind', 'download'], news: ['tls'] };
+    await page.goto('/upstreams/add');
+    const csrf = await page.locator('form.entry [name="csrf"]').inputValue();
+    const send = async (path, form) => {
+      const answer = await page.request.post(path, { form: { csrf, ...form }, maxRedirects: 0 });
+      const text = await answer.text();
+      assert.ok(!text.includes(HOSTILE), `${path}: ${text}`);
+      return [answer.status(), text];
+    };
+    for (const [front, values] of Object.entries(saved)) {
+      await weir.add(front, { name: 'forged', ...values });
+      const before = await file();
+      const forged = Object.fromEntries(selects[front].map((key) => [key, HOSTILE]));
+      const hidden = { _revision: HOSTILE, _kept: HOSTILE, [HOSTILE]: HOSTILE };
+      for (const [path, name] of [[`/upstreams/add?front=${front}`, 'other'], [`/upstreams/${front}/forged/edit`, 'forged']]) {
+        for (const _do of ['save', HOSTILE]) {
+          const [status, text] = await send(path, { name, ...values, ...forged, _do });
+          assert.equal(status, 422, path);
+          for (const key of selects[front]) assert.ok(text.includes(`id="mistake-${key}"`), `${path} says nothing of ${key}`);
+        }
+        const [status] = await send(path, { name, ...values, ...hidden, _do: 'save' });
+        assert.equal(status, 409, 'neither what was typed nor what was seen is known here');
+      }
+      const [status] = await send(`/upstreams/${front}/forged/remove`, { confirm: 'forged', _revision: HOSTILE });
+      assert.equal(status, 409);
+      assert.equal(await file(), before);
+    }
+    const before = await file();
+    for (const [path, form, expected] of [
+      [`/upstreams/add?front=${encodeURIComponent(HOSTILE)}`, { name: 'a' }, 404],
+      [`/upstreams/search/${encodeURIComponent(HOSTILE)}/remove`, { confirm: HOSTILE }, 404],
+      ['/upstreams/import', { program: HOSTILE, url: HOSTILE, key: HOSTILE }, 422],
+      ['/upstreams/import/add', { _kept: HOSTILE, pick: HOSTILE }, 409],
+      ['/upstreams/add?front=search', { csrf: HOSTILE, name: 'a', url: 'http://127.0.0.1:9/a', _do: 'save' }, 403],
+    ]) {
+      assert.equal((await send(path, form))[0], expected, path);
+    }
+    assert.equal(await file(), before);
+    await page.context().close();
+  });
 
   await t.test('a mistake keeps the rules, and a tryout that fails says which field to change', async () => {
     const page = await at();
@@ -193,7 +398,7 @@ test('forms of upstreams', async (t) => {
   });
 
   await t.test('edited and removed by keyboard alone', async () => {
-    await weir.add('tracker', { name: 'keyed', uri: 'udp://127.0.0.1:9/announce' });
+    await weir.add('tracker', { name: 'keyed', uri: 'udp://127.0.0.1:9/keyed' });
     const page = await at();
     const to = keys(page);
     await page.goto('/upstreams/tracker/keyed');
@@ -213,7 +418,7 @@ test('forms of upstreams', async (t) => {
     assert.equal(await page.locator('#host').inputValue(), 'keyed.example');
     await to('uri');
     await page.keyboard.press('Control+A');
-    await page.keyboard.type('udp://127.0.0.1:9/announce');
+    await page.keyboard.type('udp://127.0.0.1:9/keyed');
     await to('Save');
     await page.keyboard.press('Space');
     await page.getByText('The change is in use.').waitFor();

@@ -27,6 +27,18 @@ impl Engine {
         })
     }
 
+    /// An upstream has another name from now on and is otherwise the same. All that is kept of it is handed over again, under
+    /// its new name.
+    pub(crate) fn rename(&self, upstream: UpstreamId, name: &str) {
+        self.shared.with(|state, _, _| {
+            if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
+                side.name = name.into();
+                side.records.changed = true;
+                state.changed.push(upstream);
+            }
+        });
+    }
+
     /// Restores what was kept of an upstream that was just added: what is said about it is what was said before.
     pub fn restore(&self, upstream: UpstreamId, kept: &RestoredUpstream) {
         self.shared.with(|state, now, effects| {

@@ -58,6 +58,13 @@ pub struct Joining<'a, L> {
     pub own: &'a [u8],
 }
 
+/// An upstream that has another name from now on.
+pub(crate) struct Renamed {
+    pub(crate) upstream: UpstreamId,
+    pub(crate) from: Arc<str>,
+    pub(crate) to: Arc<str>,
+}
+
 /// What reconciling changed.
 pub struct Reconciled<L> {
     /// Upstreams that are no longer there, or now lead elsewhere.
@@ -93,7 +100,7 @@ impl<L: Listed> Roster<L> {
     ///
     /// An upstream that comes back has the windows, the cooldown and the switch it had. One that leads elsewhere keeps
     /// windows and switch, because an account may have moved with its name, but not its cooldown: the change may be
-    /// exactly what fixes it.
+    /// exactly what fixes it. One that has another name and leads where it did is the same upstream, and keeps everything.
     ///
     /// Must not be called by several threads at once; reloads run one after the other. It cannot fail: a front checks
     /// everything it may have to refuse beforehand. Call [`Roster::settle`] afterwards.
@@ -108,12 +115,19 @@ impl<L: Listed> Roster<L> {
         let stays = |entry: &L::Entry| {
             named(L::name(entry)).filter(|one| !L::leads_elsewhere(one.entry(), entry))
         };
-        let stay: Vec<Option<&Arc<L>>> = entries.iter().map(stays).collect();
+        let mut stay: Vec<Option<&Arc<L>>> = entries.iter().map(stays).collect();
         let is_gone = |one: &&Arc<L>| !stay.iter().flatten().any(|other| Arc::ptr_eq(one, other));
-        let gone: Vec<Arc<L>> = before.iter().filter(is_gone).cloned().collect();
+        let mut gone: Vec<&Arc<L>> = before.iter().filter(is_gone).collect();
+        let renamed = find_renamed(entries, &mut stay, &mut gone);
+        let gone: Vec<Arc<L>> = gone.into_iter().cloned().collect();
         // Before new ones are added, so that everything kept under a name is in the store when it is read below.
         for one in &gone {
             self.engine.remove_upstream(one.upstream());
+        }
+        match &self.rows {
+            _ if renamed.is_empty() => {}
+            Some(rows) => rows.rename(&self.engine, &renamed),
+            None => (renamed.iter()).for_each(|one| self.engine.rename(one.upstream, &one.to)),
         }
         let first = self.restored.lock().take();
         let kept = LazyCell::new(|| match (first, &self.rows) {
@@ -124,15 +138,15 @@ impl<L: Listed> Roster<L> {
             }
             (None, None) => HashMap::new(),
         });
-        let mut any_new = false;
-        let mut all = Vec::with_capacity(entries.len());
+        let mut all: Vec<Option<Arc<L>>> = Vec::with_capacity(entries.len());
+        // Who stays comes first: a new one may have the name that another had until now.
         for (entry, stays) in entries.iter().zip(&stay) {
-            let (quota, time_out) = allows(entry);
-            if let Some(same) = *stays {
+            all.push(stays.map(|same| {
+                let (quota, time_out) = allows(entry);
                 let upstream = same.upstream();
                 self.engine.set_quota(upstream, quota);
                 self.engine.set_time_out(upstream, time_out);
-                all.push(match same.entry() == entry {
+                match same.entry() == entry {
                     true => Arc::clone(same),
                     false => Arc::new(make(
                         entry,
@@ -143,10 +157,13 @@ impl<L: Listed> Roster<L> {
                             own: &[],
                         },
                     )),
-                });
-                continue;
-            }
+                }
+            }));
+        }
+        let mut any_new = false;
+        let mut add = |entry: &L::Entry| {
             any_new = true;
+            let (quota, time_out) = allows(entry);
             let name = L::name(entry);
             let upstream = self.engine.add_upstream(name, quota, time_out);
             if let Some(node) = &self.node {
@@ -172,8 +189,11 @@ impl<L: Listed> Roster<L> {
                 known: kept.is_some(),
                 own: kept.as_ref().map_or(&[], |kept| &kept.memory.own),
             };
-            all.push(Arc::new(make(entry, joining)));
-        }
+            Arc::new(make(entry, joining))
+        };
+        let all = entries.iter().zip(all);
+        let all = all.map(|(entry, stays)| stays.unwrap_or_else(|| add(entry)));
+        let all: Vec<Arc<L>> = all.collect();
         self.all.store(Arc::new(all));
         Reconciled { gone, any_new }
     }
@@ -223,4 +243,31 @@ impl<L: Listed> Roster<L> {
             one.look_up_anew();
         }
     }
+}
+
+/// Finds entries under a new name among upstreams that are `gone`: one that leads where such an upstream led is the same,
+/// and stays. Where several lead to the same place, they are taken in order.
+fn find_renamed<'a, L: Listed>(
+    entries: &[L::Entry],
+    stay: &mut [Option<&'a Arc<L>>],
+    gone: &mut Vec<&'a Arc<L>>,
+) -> Vec<Renamed> {
+    let mut renamed = Vec::new();
+    let new = entries
+        .iter()
+        .zip(stay)
+        .filter(|(_, stays)| stays.is_none());
+    for (entry, stays) in new {
+        let same = |one: &&Arc<L>| !L::leads_elsewhere(one.entry(), entry);
+        if let Some(place) = gone.iter().position(same) {
+            let one = gone.remove(place);
+            *stays = Some(one);
+            renamed.push(Renamed {
+                upstream: one.upstream(),
+                from: L::name(one.entry()).into(),
+                to: L::name(entry).into(),
+            });
+        }
+    }
+    renamed
 }

@@ -18,12 +18,15 @@ use weir_store::state::{self, Change, Payload, State, Wall};
 
 use crate::engine::Engine;
 use crate::keeper::{AgendaChange, Changes, Keeper, KeptUpstream, Memory, Off};
+use crate::roster::Renamed;
 use crate::timeline::Timeline;
 
 use self::translate::{Skew, Translated};
 
 /// A wall clock that has moved this much against ours was set.
 const SET: i64 = 1_000_000_000;
+/// Long before anything that is kept.
+const LONG_AGO: Wall = Wall(0);
 
 /// Says what time it is.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
@@ -187,6 +190,58 @@ impl Rows {
                 tracing::warn!(front = self.front, %error, "cannot read the saved state of upstreams; those that come back start fresh");
                 HashMap::new()
             }
+        }
+    }
+
+    /// Gives upstreams of the `engine` other names, and what is kept of them with it. Nothing is left under the old names:
+    /// whoever has one of them later is another upstream. Blocks until all of it is on the disk.
+    pub(crate) fn rename(&self, engine: &Engine, renamed: &[Renamed]) {
+        // What somebody else left under a new name, who had it before.
+        self.forget(renamed.iter().map(|one| &one.to));
+        self.rename_agenda(renamed);
+        for one in renamed {
+            engine.rename(one.upstream, &one.to);
+        }
+        // First this, then the end of the old rows: a crash in between loses nothing.
+        engine.hand_over();
+        let free = |name: &&Arc<str>| !renamed.iter().any(|one| one.to == **name);
+        self.forget(renamed.iter().map(|one| &one.from).filter(free));
+    }
+
+    fn rename_agenda(&self, renamed: &[Renamed]) {
+        let mut book = self.book.lock();
+        let mut changes = Vec::new();
+        for (_, row) in book.agenda.values_mut() {
+            if let Some(one) = renamed.iter().find(|one| one.from == row.upstream) {
+                row.upstream = one.to.clone();
+                changes.push(Change::Scheduled(row.clone()));
+            }
+        }
+        self.save(changes);
+    }
+
+    /// Removes all that is kept under these names. Blocks.
+    fn forget<'a>(&self, names: impl Iterator<Item = &'a Arc<str>>) {
+        let mut book = self.book.lock();
+        let kept = names.filter(|name| book.upstreams.remove(*name).is_some());
+        let changes: Vec<Change> = kept
+            .map(|name| Change::Upstream {
+                name: name.clone(),
+                row: state::UpstreamRow {
+                    gone: Some(LONG_AGO),
+                    ..state::UpstreamRow::default()
+                },
+            })
+            .collect();
+        drop(book);
+        if changes.is_empty() {
+            return;
+        }
+        self.save(changes);
+        let before = Wall(LONG_AGO.0 + 1);
+        let forgotten = self.state.flush();
+        if let Err(error) = forgotten.and_then(|()| self.state.forget(before)) {
+            tracing::warn!(front = self.front, %error, "the saved state of a renamed upstream is still there under its former name");
         }
     }
 

@@ -126,7 +126,9 @@ impl Exchange {
                 (policy::quota(rules.calls), time_out)
             },
             |entry, joining| {
-                let slot = self.ledger().slot_of(&entry.name, in_use);
+                let before = joining.before.map(|before| before.slot);
+                before.inspect(|slot| self.ledger().rename(*slot, &entry.name));
+                let slot = before.unwrap_or_else(|| self.ledger().slot_of(&entry.name, in_use));
                 Forwarder::new(entry, slot, &joining)
             },
         );

@@ -261,6 +261,21 @@ impl Ledger {
         Slot::try_from(slot).unwrap_or(Slot::MAX)
     }
 
+    /// The forwarder in a slot is called this from now on, also in every file.
+    pub(crate) fn rename(&self, slot: Slot, name: &str) {
+        let mut names = self.names.lock();
+        let slot = usize::from(slot);
+        if names.get(slot).is_none_or(|now| now == name) {
+            return;
+        }
+        // A name has one slot: whoever had it before gets the other one.
+        match names.iter().position(|other| other == name) {
+            Some(other) => names.swap(slot, other),
+            None => names[slot] = name.to_owned(),
+        }
+        (0..GROUPS).for_each(|group| self.not_written(group));
+    }
+
     /// Nothing of a tracker is kept any more.
     pub(crate) fn forget_tracker(&self, slot: Slot) {
         self.answered(slot);

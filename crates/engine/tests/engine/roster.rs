@@ -154,6 +154,113 @@ async fn who_leads_elsewhere_keeps_windows_and_switch_but_no_cooldown() {
     assert!(matches!(state(&desk, b.id), Availability::Off));
 }
 
+fn used(desk: &Desk, id: UpstreamId) -> u32 {
+    let view = desk.engine.upstream(id).expect("it is there");
+    view.status.query[0].used
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_another_name_and_leads_where_it_did_is_the_same_also_after_a_restart() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let before = roster(&desk, rows, restored);
+    let entries = [server("a", "x"), server("b", "y"), server("c", "z")];
+    set(&before, &entries, limited());
+    let (a, b) = (before.named("a").unwrap(), before.named("b").unwrap());
+    throttle(&desk, a.id, secs(600)).await;
+    desk.engine.switch_off(b.id, "account renewal", "operator");
+    let entries = [server("one", "x"), server("two", "y"), server("c", "z")];
+    let reconciled = set(&before, &entries, limited());
+    assert!(!reconciled.any_new && reconciled.gone.is_empty());
+    let (one, two) = (before.named("one").unwrap(), before.named("two").unwrap());
+    assert_eq!((one.id, one.changes), (a.id, 1));
+    assert!(before.named("a").is_none());
+    let view = desk.engine.upstream(one.id).unwrap();
+    assert_eq!((&*view.figures.name, used(&desk, one.id)), ("one", 1));
+    assert!(matches!(
+        state(&desk, one.id),
+        Availability::Cooldown { .. }
+    ));
+    assert!(matches!(state(&desk, two.id), Availability::Off));
+    // Cut off, not stopped: whoever renames one finds it so whatever happens next.
+    drop((before, desk));
+    let (desk, rows, restored) = machine.start(policy());
+    let mut names: Vec<&str> = restored.upstreams.keys().map(|name| &**name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["one", "two"]);
+    let after = roster(&desk, rows, restored);
+    let mut entries = entries.to_vec();
+    entries.push(server("a", "elsewhere"));
+    set(&after, &entries, limited());
+    let (one, two) = (after.named("one").unwrap(), after.named("two").unwrap());
+    assert_eq!(used(&desk, one.id), 1, "counted once");
+    assert!(matches!(
+        state(&desk, one.id),
+        Availability::Cooldown { .. }
+    ));
+    assert!(matches!(state(&desk, two.id), Availability::Off));
+    let off = desk.engine.upstream(two.id).unwrap().off.unwrap();
+    assert_eq!(off.reason, "account renewal");
+    let a = after.named("a").unwrap();
+    assert!(!a.known, "whoever has the old name later is another one");
+    assert_eq!(used(&desk, a.id), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_change_hands_take_nothing_with_them() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let before = roster(&desk, rows, restored);
+    set(&before, &[server("a", "x"), server("b", "y")], limited());
+    let (a, b) = (before.named("a").unwrap(), before.named("b").unwrap());
+    throttle(&desk, a.id, secs(600)).await;
+    let swapped = [server("a", "y"), server("b", "x")];
+    set(&before, &swapped, limited());
+    let is_so = |desk: &Desk, a: &Upstream, b: &Upstream| {
+        assert_eq!((used(desk, a.id), used(desk, b.id)), (0, 1));
+        assert!(matches!(state(desk, b.id), Availability::Cooldown { .. }));
+    };
+    let (now_a, now_b) = (before.named("a").unwrap(), before.named("b").unwrap());
+    assert_eq!((now_a.id, now_b.id), (b.id, a.id));
+    is_so(&desk, &now_a, &now_b);
+    // One takes the name of another, which takes a new one; and one that was removed has left its own to a third.
+    set(&before, &[server("b", "y"), server("c", "x")], limited());
+    set(&before, &[server("c", "x")], limited());
+    set(&before, &[server("b", "x"), server("c", "new")], limited());
+    is_so(
+        &desk,
+        &before.named("c").unwrap(),
+        &before.named("b").unwrap(),
+    );
+    drop((before, desk));
+    let (desk, rows, restored) = machine.start(policy());
+    let after = roster(&desk, rows, restored);
+    set(&after, &[server("b", "x"), server("c", "new")], limited());
+    is_so(
+        &desk,
+        &after.named("c").unwrap(),
+        &after.named("b").unwrap(),
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_scheduled_goes_with_the_name() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let before = roster(&desk, rows, restored);
+    set(&before, &[server("a", "x")], limited());
+    let a = before.named("a").unwrap();
+    let mut later = job(a.id, BACKGROUND);
+    later.not_before = desk.engine.timeline().now() + secs(900);
+    desk.engine.submit_detached(later, desk.done("later"));
+    desk.engine.hand_over();
+    set(&before, &[server("b", "x")], limited());
+    drop((before, desk));
+    let (_, _, restored) = machine.start(policy());
+    let whose: Vec<&str> = restored.agenda.iter().map(|job| &*job.upstream).collect();
+    assert_eq!(whose, ["b"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_an_earlier_run_kept_comes_back_at_the_start_alone() {
     let machine = Machine::new();

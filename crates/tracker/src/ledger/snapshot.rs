@@ -313,6 +313,29 @@ mod tests {
     }
 
     #[test]
+    fn a_forwarder_that_is_renamed_keeps_its_times_in_every_file() {
+        let ledger = ledger();
+        let groups = crate::swarm::snapshot::GROUPS;
+        written(&ledger, at(600, 10_000));
+        ledger.rename(0, "a");
+        assert!((0..groups).all(|group| ledger.capture(group, at(600, 10_000)).is_none()));
+        ledger.rename(0, "new");
+        let files = (0..groups).filter_map(|group| ledger.capture(group, at(600, 10_000)));
+        let files: Vec<Vec<u8>> = files.collect();
+        assert_eq!(files.len(), groups, "the name is in each of them");
+        let after = empty(&["b", "new"]);
+        for file in &files {
+            after.restore(file, at(0, 10_000)).unwrap();
+        }
+        assert_eq!(*after.names.lock(), ["b", "new"]);
+        assert_eq!(dues(&after), [1200, 100]);
+        // Two that change their names keep their slots.
+        after.rename(0, "new");
+        after.rename(1, "b");
+        assert_eq!(*after.names.lock(), ["new", "b"]);
+    }
+
+    #[test]
     fn an_old_file_is_read_without_the_peers_that_are_no_longer_taken() {
         let v6 = |first: u16, last: u8| {
             let mut wire = [0; 18];

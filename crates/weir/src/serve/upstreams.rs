@@ -100,7 +100,7 @@ impl Editor {
         aside(move || running.save(&edit)).await
     }
 
-    /// Makes one real call to the upstream as it would be saved.
+    /// Calls the upstream for real, as it would be saved.
     async fn try_out(
         &self,
         visitor: &Visitor,

@@ -321,7 +321,8 @@ fn with_a_full_disk_nothing_is_lost_and_it_says_so() {
     config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
     let (weir, web) = Weir::start_on_full_disk(dir.path());
     let rig = Rig::of(weir, web, dir);
-    let entry = |name: &str| json!({ "name": name, "url": "http://127.0.0.1:9/api" });
+    let entry =
+        |name: &str| json!({ "name": name, "url": format!("http://127.0.0.1:9/{name}/api") });
     assert_eq!(add(&rig, "search", &entry("first")).0, 201);
     let before = file(&rig);
     rig.weir.limit_files("64");
@@ -855,6 +856,320 @@ fn a_tracker_that_refuses_a_scrape_is_told_by_its_own_words() {
             &json!("It said: Unknown passkey. Check the passkey in the address.")
         ),
         "{passkey}"
+    );
+}
+
+/// The state of an upstream, and what it has used of its first window.
+fn standing(rig: &Rig, front: &str, name: &str) -> (String, Value) {
+    let line = format!("GET /api/v1/upstreams/{front}/{name}");
+    let (status, one) = get(rig.web, &line);
+    assert_eq!(status, 200, "{line}: {one}");
+    let all = one.to_string();
+    let used = all.split("\"used\":").nth(1).map(|rest| {
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        json!(digits.parse::<u32>().unwrap())
+    });
+    let state = one["state"].as_str().unwrap_or_default().to_owned();
+    (state, used.unwrap_or_default())
+}
+
+/// Ends it at once and starts it again with the same files.
+fn restart(rig: Rig) -> Rig {
+    let Rig { weir, dir, .. } = rig;
+    weir.signal("KILL");
+    weir.end();
+    Rig::run(dir)
+}
+
+#[test]
+fn one_that_is_renamed_is_called_no_more_than_before_and_stays_off() {
+    let runtime = Runtime::new().unwrap();
+    let indexer = Indexer::start(Place::Loopback, Setup::with(1..=3));
+    let indexer = runtime.block_on(indexer).unwrap();
+    let rig = Rig::start("");
+    let entry =
+        |name: &str| json!({ "name": name, "url": indexer.url(), "api_key": "k", "per_day": 2 });
+    assert_eq!(add(&rig, "search", &entry("harbor")).0, 201);
+    let body = json!({ "front": "search", "entry": entry("harbor"), "name": "harbor" });
+    let (_, tried) = send(rig.web, "POST /api/v1/upstreams/try", &body);
+    assert_eq!(tried["answered"], true, "{tried}");
+    assert_eq!(standing(&rig, "search", "harbor").1, 2, "all of them");
+    let off = [
+        (
+            "tracker",
+            json!({ "name": "old", "uri": "udp://127.0.0.1:9/announce" }),
+        ),
+        (
+            "search",
+            json!({ "name": "old", "url": "http://127.0.0.1:9/api" }),
+        ),
+        (
+            "news",
+            json!({ "name": "old", "host": "127.0.0.1", "port": 9, "tls": "off" }),
+        ),
+    ];
+    for (front, entry) in &off {
+        assert_eq!(add(&rig, front, entry).0, 201);
+        let line = format!("POST /api/v1/upstreams/{front}/old/disable");
+        let (status, _) = send(rig.web, &line, &json!({ "reason": "account renewal" }));
+        assert_eq!(status, 200, "{front}");
+    }
+    let rename = |front: &str, from: &str, entry: &Value| {
+        let line = format!("PUT /api/v1/upstreams/{front}/{from}");
+        let (status, changed) = send(rig.web, &line, &json!({ "entry": entry }));
+        assert_eq!(status, 200, "{front}: {changed}");
+    };
+    rename("search", "harbor", &entry("haven"));
+    for (front, entry) in &off {
+        let mut entry = entry.clone();
+        entry["name"] = json!("new");
+        rename(front, "old", &entry);
+    }
+    let asked = (indexer.introductions(), indexer.searches().len());
+    let is_so = |rig: &Rig| {
+        for (front, _) in &off {
+            assert_eq!(standing(rig, front, "new").0, "manual", "{front}");
+            let (_, one) = get(rig.web, &format!("GET /api/v1/upstreams/{front}/new"));
+            assert!(one.to_string().contains("account renewal"), "{one}");
+            let old = format!("GET /api/v1/upstreams/{front}/old");
+            assert_eq!(get(rig.web, &old).0, 404, "{front}");
+        }
+        assert_eq!(standing(rig, "search", "haven").1, 2);
+        ask(rig.web, "GET /torznab/api?t=search&q=anything", KEY);
+        let now = (indexer.introductions(), indexer.searches().len());
+        assert_eq!(now, asked, "it is not called beyond its limit");
+    };
+    is_so(&rig);
+    let rig = restart(rig);
+    is_so(&rig);
+    // Whoever has the old name now is another one.
+    let other = json!({ "name": "old", "url": "http://127.0.0.1:9/other/api" });
+    assert_eq!(add(&rig, "search", &other).0, 201);
+    assert_ne!(standing(&rig, "search", "old").0, "manual");
+}
+
+#[test]
+fn one_that_is_renamed_in_the_operators_own_file_stays_off_too() {
+    let text = |name: &str| {
+        let entry = format!("{{ name: {name}, url: 'http://127.0.0.1:9/api' }}");
+        super::tracker::text(&format!("search: {{ indexers: [{entry}] }}"))
+    };
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &text("old"));
+    let rig = Rig::run(dir);
+    let (status, _) = send(
+        rig.web,
+        "POST /api/v1/upstreams/search/old/disable",
+        &json!({ "reason": "account renewal" }),
+    );
+    assert_eq!(status, 200);
+    config(rig.dir.path(), &text("new"));
+    let (status, reloaded) = get(rig.web, "POST /api/v1/reload");
+    assert_eq!(status, 200, "{reloaded}");
+    assert_eq!(names(&rig), ["new"]);
+    assert_eq!(standing(&rig, "search", "new").0, "manual");
+    let rig = restart(rig);
+    assert_eq!(standing(&rig, "search", "new").0, "manual");
+}
+
+#[test]
+fn an_entry_that_was_moved_to_the_operators_own_file_is_edited_there() {
+    let rig = Rig::start("");
+    let entry = json!({ "name": "a", "url": "http://127.0.0.1:9/api", "api_key": "the-k3y" });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let form = ask(rig.web, "GET /upstreams/search/a/edit", KEY);
+    let seen = hidden(&form, "_revision").to_owned();
+    // Somebody moves it by hand.
+    let own =
+        "search:\n  indexers:\n    - { name: a, url: 'http://127.0.0.1:9/api', api_key: the-k3y }";
+    config(rig.dir.path(), &super::tracker::text(own));
+    std::fs::remove_file(rig.dir.path().join("data/upstreams.yaml")).unwrap();
+    let path = rig.dir.path().canonicalize().unwrap().join("weir.yaml");
+    let sentence = format!(
+        "This entry is in {}, line 4. Edit it there.",
+        path.display()
+    );
+    let fields = [
+        ("name", "a"),
+        ("url", "http://127.0.0.1:9/api"),
+        ("priority", "7"),
+        ("_revision", seen.as_str()),
+        ("_do", "save"),
+    ];
+    for reloaded in [false, true] {
+        if reloaded {
+            assert_eq!(get(rig.web, "POST /api/v1/reload").0, 200);
+        }
+        let refused = submit(&rig, "/upstreams/search/a/edit", &fields);
+        assert!(refused.starts_with("HTTP/1.1 409"), "{refused}");
+        assert!(refused.contains(&sentence), "{sentence}: {refused}");
+        assert!(!refused.contains("Saving adds it again"), "{refused}");
+        assert!(
+            refused.contains("value=\"7\""),
+            "what was typed stays: {refused}"
+        );
+        let (status, problem) = send(
+            rig.web,
+            "PUT /api/v1/upstreams/search/a",
+            &json!({ "entry": entry }),
+        );
+        assert_eq!(
+            (status, problem["detail"].as_str()),
+            (409, Some(&*sentence)),
+            "{problem}"
+        );
+    }
+    assert_eq!(file(&rig), "");
+}
+
+#[test]
+fn the_same_account_is_not_added_under_a_second_name() {
+    let own = "search: { indexers: [{ name: own, url: 'http://127.0.0.1:9/own/api' }] }";
+    let rig = Rig::start(own);
+    let twins = [
+        (
+            "search",
+            "url",
+            json!({ "name": "a", "url": "http://LOCALHOST:80/api", "api_key": "k" }),
+            json!({ "name": "b", "url": "http://localhost/api/", "api_key": "k" }),
+        ),
+        (
+            "tracker",
+            "uri",
+            json!({ "name": "a", "uri": "udp://127.0.0.1:9/announce" }),
+            json!({ "name": "b", "uri": "udp://127.0.0.1:9/announce", "host": "x.example" }),
+        ),
+        (
+            "news",
+            "host",
+            json!({ "name": "a", "host": "News.Example" }),
+            json!({ "name": "b", "host": "news.example", "priority": 2 }),
+        ),
+    ];
+    for (front, key, first, second) in &twins {
+        let (status, added) = add(&rig, front, first);
+        assert_eq!(status, 201, "{added}");
+        let (status, problem) = add(&rig, front, second);
+        assert_eq!(status, 422, "{front}: {problem}");
+        let (field, detail) = fields(&problem)[0];
+        assert_eq!(field, format!("entry.{key}"));
+        assert!(
+            detail.starts_with("a has this address and account already"),
+            "{detail}"
+        );
+        // The one that is there can be changed as before.
+        let path = format!("PUT /api/v1/upstreams/{front}/a");
+        let mut renamed = first.clone();
+        renamed["name"] = json!("c");
+        let (status, changed) = send(rig.web, &path, &json!({ "entry": renamed }));
+        assert_eq!(status, 200, "{changed}");
+    }
+    let twin = json!({ "name": "b", "url": "http://127.0.0.1:9/own/api" });
+    let (status, problem) = add(&rig, "search", &twin);
+    assert_eq!(status, 422, "also of the operator's own: {problem}");
+    // Another account is another upstream, until it is changed into this one.
+    let other = json!({ "name": "b", "url": "http://localhost/api", "api_key": "other" });
+    assert_eq!(add(&rig, "search", &other).0, 201);
+    let same = json!({ "name": "b", "url": "http://localhost/api", "api_key": "k" });
+    let path = "PUT /api/v1/upstreams/search/b";
+    let (status, problem) = send(rig.web, path, &json!({ "entry": same }));
+    assert_eq!((status, fields(&problem)[0].0), (422, "entry.url"));
+    // The form says so beside the field.
+    let sent = [
+        ("name", "d"),
+        ("url", "http://localhost/api"),
+        ("api_key", "k"),
+        ("_do", "save"),
+    ];
+    let refused = submit(&rig, "/upstreams/add?front=search", &sent);
+    assert!(refused.starts_with("HTTP/1.1 422"), "{refused}");
+    let beside = "id=\"mistake-url\">c has this address and account already";
+    assert!(refused.contains(beside), "{refused}");
+}
+
+/// A Prowlarr with these indexers.
+fn prowlarr(indexers: &Value) -> String {
+    let body = indexers.to_string().leak();
+    format!("http://{}", tracker_that_says(body))
+}
+
+/// The list of a program's indexers, as the page shows it.
+fn listed(rig: &Rig, url: &str) -> String {
+    let sent = [("program", "prowlarr"), ("url", url), ("key", "k")];
+    let page = submit(rig, "/upstreams/import", &sent);
+    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+    page
+}
+
+/// The part of the list about the row of this number.
+fn row(page: &str, number: u32) -> &str {
+    let (_, rest) = page
+        .split_once(&format!("name=\"pick\" value=\"{number}\""))
+        .unwrap_or_else(|| panic!("no row {number} in {page}"));
+    rest.split_once("</li>").unwrap().0
+}
+
+#[test]
+fn an_import_names_the_rows_that_are_refused_and_ticks_none_that_is_disabled_there() {
+    let rig = Rig::start("");
+    let limit = json!([{ "name": "baseSettings.queryLimit", "value": 99_999_999_999_u64 }]);
+    let url = prowlarr(&json!([
+        { "id": 1, "name": "Good", "protocol": "torrent" },
+        { "id": 2, "name": "Too Much", "protocol": "torrent", "fields": limit },
+        { "id": 3, "name": "Off There", "protocol": "usenet", "enable": false },
+    ]));
+    let page = listed(&rig, &url);
+    assert!(row(&page, 0).starts_with(" checked"), "{page}");
+    let off = row(&page, 2);
+    assert!(
+        !off.starts_with(" checked") && off.contains("Disabled there."),
+        "{off}"
+    );
+    let kept = hidden(&page, "_kept").to_owned();
+    let add = |picks: &[&str]| {
+        let picks = picks.iter().map(|number| ("pick", *number));
+        let sent: Vec<(&str, &str)> = picks.chain([("_kept", kept.as_str())]).collect();
+        submit(&rig, "/upstreams/import/add", &sent)
+    };
+    let refused = add(&["0", "1"]);
+    assert!(refused.starts_with("HTTP/1.1 422"), "{refused}");
+    let told = "Nothing was changed: Too-Much, per_day: ";
+    assert!(refused.contains(told), "{refused}");
+    assert_eq!(file(&rig), "", "nor was the good one added");
+    assert!(row(&refused, 1).starts_with(" checked"), "still ticked");
+    // One that is disabled there is added if somebody wants it.
+    let added = add(&["0", "2"]);
+    assert!(added.starts_with("HTTP/1.1 303"), "{added}");
+    let text = file(&rig);
+    assert!(
+        text.contains("name: Good") && text.contains("name: Off-There"),
+        "{text}"
+    );
+    // One that is here already is named too, where it is ticked all the same.
+    let page = listed(&rig, &url);
+    assert!(row(&page, 0).contains("Already here as Good."), "{page}");
+    let kept = hidden(&page, "_kept").to_owned();
+    let sent = [("pick", "0"), ("_kept", kept.as_str())];
+    let refused = submit(&rig, "/upstreams/import/add", &sent);
+    let told = "Good-2, url: Good has this address and account already";
+    assert!(refused.contains(told), "{refused}");
+}
+
+#[test]
+fn an_import_says_how_many_are_not_listed() {
+    let rig = Rig::start("");
+    let indexers = |count: u32| {
+        let all = 1..=count;
+        let all = all.map(|id| json!({ "id": id, "name": format!("i{id}") }));
+        Value::Array(all.collect())
+    };
+    let page = listed(&rig, &prowlarr(&indexers(500)));
+    assert!(!page.contains("not listed"), "{page}");
+    let page = listed(&rig, &prowlarr(&indexers(503)));
+    assert!(page.contains("<h2>500 indexers of Prowlarr"), "{page}");
+    assert!(
+        page.contains("3 more are not listed: a page has 500 at most."),
+        "{page}"
     );
 }
 

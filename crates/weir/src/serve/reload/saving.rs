@@ -1,13 +1,13 @@
 //! Saves upstreams that are added, changed or removed on the pages: everything is checked as a reload checks it, then the
 //! file is written, then all of it is in use. Whatever is refused on the way changes nothing.
 
-use weir_config::{Mistake, Mistakes, Node, Origin, show_text};
+use weir_config::{Mistake, Mistakes, Node, Origin, Resolved, Secret, SecretUrl, show_text};
 use weir_engine::words::capital;
 use weir_web::{FieldMistake, Reload};
 
 use super::{Inner, Running};
 use crate::added::{Added, AddedFile, Draft, Kind, Prepared};
-use crate::config::{Config, Loaded, load_with};
+use crate::config::{Config, Loaded, load, load_with};
 
 /// What somebody wants to have changed.
 #[derive(Clone)]
@@ -71,6 +71,7 @@ impl Running {
         // Held to the end: two people who save at once must not mix.
         let mut inner = self.0.lock();
         let planned = inner.plan(edit)?;
+        inner.refuse_twins(&planned, edit)?;
         let _told = inner.manager.reloading();
         let failed = |why: Vec<String>| {
             tracing::error!(why = why.join("; "), "an upstream was not saved");
@@ -174,8 +175,21 @@ impl Inner {
         match edit {
             Edit::Add(draft) => Ok(vec![put(added, draft, None)?]),
             Edit::AddAll(drafts) => {
-                let all = drafts.iter().map(|draft| put(added, draft, None));
-                all.collect()
+                let (mut names, mut wrong) = (Vec::new(), Vec::new());
+                for draft in drafts {
+                    match put(added, draft, None) {
+                        Ok(name) => names.push(name),
+                        Err(NotSaved::Fields(mistakes)) => {
+                            let of = draft.value("name");
+                            wrong.extend(mistakes.into_iter().map(|one| at_row(of, one)));
+                        }
+                        Err(other) => return Err(other),
+                    }
+                }
+                match wrong.is_empty() {
+                    true => Ok(names),
+                    false => Err(NotSaved::Fields(wrong)),
+                }
             }
             Edit::Replace {
                 name,
@@ -222,10 +236,54 @@ impl Inner {
         web.map_or_else(String::new, |web| web.mark_of(&whole(kind, entry)))
     }
 
-    /// Where an upstream is in a file of the operator's.
+    /// One upstream has one budget, whoever asks: what has the address and account of another is not added, and no other is
+    /// changed into it. What was there before may stay.
+    fn refuse_twins(&self, planned: &Planned, edit: &Edit) -> Result<(), NotSaved> {
+        let (kind, was, many) = match edit {
+            Edit::Add(draft) => (draft.kind, None, false),
+            Edit::AddAll(drafts) => match drafts.first() {
+                Some(first) => (first.kind, None, true),
+                None => return Ok(()),
+            },
+            Edit::Replace { name, draft, .. } => (draft.kind, Some(name), false),
+            Edit::Remove { .. } => return Ok(()),
+        };
+        let before = accounts(kind, &self.loaded.config);
+        let before = was.and_then(|was| before.into_iter().find(|(name, _)| name == was));
+        let before = before.map(|(_, account)| account);
+        let all = accounts(kind, &planned.loaded.config);
+        let mut twins = Vec::new();
+        for (at, name) in planned.names.iter().enumerate() {
+            let Some((_, account)) = all.iter().find(|(one, _)| one == name) else {
+                continue;
+            };
+            let later = &planned.names[at..];
+            let mut others = all.iter();
+            let other = others.find(|(other, same)| same == account && !later.contains(other));
+            if let Some((other, _)) = other.filter(|_| before.as_ref() != Some(account)) {
+                let twin = FieldMistake {
+                    field: kind.address().to_owned(),
+                    detail: format!(
+                        "{other} has this address and account already, and together they would be called more often than its limits allow. Edit {other} instead."
+                    ),
+                };
+                twins.push(if many { at_row(name, twin) } else { twin });
+            }
+        }
+        match twins.is_empty() {
+            true => Ok(()),
+            false => Err(NotSaved::Fields(twins)),
+        }
+    }
+
+    /// Where an upstream is in a file of the operator's, which may have changed since it was read.
     fn own(&self, kind: Kind, name: &str) -> Option<Origin> {
+        let read = self.own_in(&self.loaded.resolved, kind, name);
+        read.or_else(|| self.own_in(&load(&self.sources).ok()?.resolved, kind, name))
+    }
+
+    fn own_in(&self, rows: &[Resolved], kind: Kind, name: &str) -> Option<Origin> {
         let (list, shown) = (format!("{}[", kind.list()), show_text(name));
-        let rows = &self.loaded.resolved;
         let ours = self.loaded.added.path.to_string_lossy();
         let is_own = |origin: &Origin| match origin {
             Origin::File { file, .. } => **file != *ours,
@@ -275,6 +333,38 @@ fn put(added: &mut Added, draft: &Draft, at: Option<usize>) -> Result<String, No
         None => list.push(entry),
     }
     Ok(name)
+}
+
+/// The upstreams of a kind by name, each with what its server knows us by. It holds secrets.
+fn accounts(kind: Kind, config: &Config) -> Vec<(String, String)> {
+    // Servers do not care about the slash.
+    let plain = |url: &SecretUrl| url.expose_url().as_str().trim_end_matches('/').to_owned();
+    match kind {
+        Kind::Tracker => (config.tracker.forwarders.iter())
+            .map(|one| (one.name.clone(), plain(&one.uri)))
+            .collect(),
+        Kind::Indexer => (config.search.indexers.iter())
+            .map(|one| {
+                let key = one.api_key.as_ref().map_or("", Secret::expose);
+                (one.name.clone(), format!("{} {key}", plain(&one.url)))
+            })
+            .collect(),
+        Kind::NewsServer => (config.news.servers.iter())
+            .map(|one| {
+                let host = one.host.to_ascii_lowercase();
+                let account = format!("{host} {:?} {:?}", one.port, one.username);
+                (one.name.clone(), account)
+            })
+            .collect(),
+    }
+}
+
+/// A mistake in one of several entries that are saved together.
+fn at_row(name: &str, mistake: FieldMistake) -> FieldMistake {
+    FieldMistake {
+        detail: format!("{name}, {}: {}", mistake.field, mistake.detail),
+        ..mistake
+    }
 }
 
 fn told(mistakes: &Mistakes) -> Vec<String> {

@@ -49,7 +49,7 @@ pub(super) fn routes(editor: Editor) -> ApiRoutes {
         )
         .route(
             Operation::post("/api/v1/upstreams/try", "Try an upstream before it is saved")
-                .about("Makes one real call: caps and the recent feed of an indexer, a scrape of a tracker, greeting and sign-in of a news server. Nothing is saved. One at a time for each client, a few in all.")
+                .about("Calls it for real: twice for an indexer (caps, then the recent feed), a scrape of a tracker, greeting and sign-in of a news server. Nothing is saved. One at a time for each client, a few in all.")
                 .body(new_upstream().with([(
                     "name",
                     text().most(200).optional().about("The saved upstream whose secrets are used where `entry` has none."),

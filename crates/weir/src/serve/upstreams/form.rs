@@ -70,6 +70,8 @@ pub(super) struct FormPage<'a> {
     pub(super) trouble: Option<String>,
     pub(super) details: Vec<String>,
     pub(super) tried: Option<(bool, String)>,
+    /// What *Try it* does.
+    pub(super) tries: &'static str,
     pub(super) file: String,
 }
 

@@ -27,6 +27,8 @@ pub(super) struct ImportList {
     program: &'static str,
     place: String,
     drafts: Vec<(Draft, ImportRow)>,
+    /// How many more there are.
+    left_out: usize,
 }
 
 /// One row of the list.
@@ -54,6 +56,7 @@ struct ImportPage<'a> {
     rows: Vec<ImportRow>,
     kept: String,
     from: String,
+    left_out: usize,
 }
 
 /// `GET /upstreams/import`.
@@ -203,6 +206,7 @@ impl Editor {
         let found = import::list(from, &remote, key).await?;
         let here = self.0.running.addresses(Kind::Indexer);
         let mut names: Vec<String> = here.iter().map(|(name, _)| name.clone()).collect();
+        let left_out = found.len().saturating_sub(MOST);
         let rows = found.into_iter().take(MOST).enumerate();
         let drafts = rows.map(|(number, indexer)| {
             let there = here.iter().find(|(_, url)| same(url, &indexer.url));
@@ -227,6 +231,7 @@ impl Editor {
             },
             place: remote.base().to_owned(),
             drafts: drafts.collect(),
+            left_out,
         })
     }
 }
@@ -236,6 +241,7 @@ impl ImportPage<'_> {
         self.rows = list.drafts.iter().map(|(_, row)| row.clone()).collect();
         let place = SecretUrl::parse(&list.place).map_or_else(String::new, |url| url.place());
         self.from = format!("{} at {place}", list.program);
+        self.left_out = list.left_out;
     }
 }
 

@@ -289,14 +289,25 @@ impl Editor {
         mut trouble: FormTrouble,
     ) -> Response {
         let kind = draft.kind;
-        let Some(EntryPlace::Added { entry, revision }) = self.0.running.entry(kind, name) else {
-            // What was typed is not lost with the entry.
-            trouble.status = StatusCode::CONFLICT;
-            trouble.sentence = Some(
-                "This entry was removed after you opened the form. Saving adds it again; saved secrets have to be entered again."
-                    .to_owned(),
-            );
-            return self.form_to_add(visitor, draft, trouble);
+        // What was typed is not lost with the entry.
+        let (saved, revision) = match self.0.running.entry(kind, name) {
+            Some(EntryPlace::Added { entry, revision }) => (Some(saved(kind, &entry)), revision),
+            Some(EntryPlace::Own(origin)) => {
+                trouble.status = StatusCode::CONFLICT;
+                trouble.sentence = Some(format!(
+                    "{} Nothing was changed; what you typed is still below.",
+                    self.elsewhere(&origin)
+                ));
+                (None, String::new())
+            }
+            None => {
+                trouble.status = StatusCode::CONFLICT;
+                trouble.sentence = Some(
+                    "This entry was removed after you opened the form. Saving adds it again; saved secrets have to be entered again."
+                        .to_owned(),
+                );
+                return self.form_to_add(visitor, draft, trouble);
+            }
         };
         let path = upstream_path(kind.front(), name);
         let about = FormAbout {
@@ -304,7 +315,7 @@ impl Editor {
             action: format!("{path}/edit"),
             upstream: Some((name.to_owned(), path)),
             kinds: Vec::new(),
-            saved: Some(saved(kind, &entry)),
+            saved,
             revision,
         };
         self.form(visitor, draft, &trouble, about)
@@ -332,6 +343,13 @@ impl Editor {
             trouble: sentence,
             details,
             tried: filled.tried.map(|tried| (tried.answered, tried.sentence)),
+            tries: match draft.kind {
+                Kind::Tracker => "sends it a real scrape",
+                Kind::Indexer => {
+                    "makes two real calls, for its capabilities and its latest releases,"
+                }
+                Kind::NewsServer => "connects for real, signs in if there is a password,",
+            },
             file: self.0.running.added_file(),
         };
         let title = format!("{} · Upstreams", page.title);
