@@ -79,7 +79,7 @@ pub use recent::Recent;
 pub use record::{About, CallEnd, Got, Record};
 pub use roster::{Joining, Listed, Reconciled, Roster};
 pub use rows::{Restored, RestoredJob, RestoredPast, RestoredUpstream, Rows, WallClock};
-pub use sentence::{Scene, our_network, sentence, span, window_name, within};
+pub use sentence::{Scene, drop_reason, our_network, sentence, span, window_name, within};
 pub use series::{Point, Span};
 pub use sharing::SharedUse;
 pub use side::{Standing, UpstreamTrouble};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use weir_engine::dispatch::{Class, Moment, Skip, Wait, job};
-use weir_engine::{Ended, Engine, span};
+use weir_engine::dispatch::{Class, Moment, Skip, Wait};
+use weir_engine::{Ended, Engine, drop_reason, span};
 
 use crate::indexer::Indexer;
 use crate::judge::IndexerFault;
@@ -52,12 +52,11 @@ impl Unanswered {
             }
             Ended::Panicked => failed(PANICKED.to_owned()),
             Ended::Finished(_) => failed("it sent no usable answer".to_owned()),
-            Ended::Dropped(job::DropReason::Gone) => skipped_for_good("it is no longer configured"),
-            Ended::Dropped(_) => skipped_for_good("the queue is full"),
+            Ended::Dropped(reason) => skipped_for_good(&drop_reason(reason, None)),
             Ended::Shutdown => skipped_for_good("Weir is stopping"),
             // Cannot happen: whoever takes another node's answer has it.
             Ended::Answered => failed("another node's answer was of no use".to_owned()),
-            Ended::Cancelled => skipped_for_good("nobody wanted its answer any more"),
+            Ended::Cancelled => skipped_for_good("the request was cancelled"),
         }
     }
 }

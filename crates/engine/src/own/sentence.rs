@@ -120,7 +120,7 @@ fn why(decision: &OwnDecision) -> String {
             let fill = own.fill.unwrap_or_default();
             format!("queue at {fill} %, top {limit} asked")
         }
-        OwnReason::Slow => "slow ones hold half of the queue already".to_owned(),
+        OwnReason::Slow => "slow forwarders already hold half the queue".to_owned(),
         OwnReason::EventsFull => format!("{limit} events were waiting already"),
     }
 }
@@ -271,7 +271,7 @@ mod tests {
         };
         assert_eq!(
             both(slow)[0],
-            "3 forwarders left out: slow ones hold half of the queue already."
+            "3 forwarders left out: slow forwarders already hold half the queue."
         );
         let asker = Some("203.0.113.7".into());
         let completed = Own {

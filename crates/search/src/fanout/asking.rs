@@ -274,7 +274,7 @@ impl<'a> Asking<'a> {
                     let skip = skip(Wait::Gap, Duration::ZERO, None);
                     if !follower.is_called() {
                         self.set(PartState::Skipped {
-                            reason: "its turn had not come yet".to_owned(),
+                            reason: "the request was still queued at the deadline".to_owned(),
                             until: None,
                         });
                     }

@@ -97,14 +97,14 @@ async fn a_turn_that_comes_much_too_late_is_a_skip_with_what_the_program_got() {
     let other = world.get("/torznab/api?t=search&q=show").await;
     assert_eq!(other.titles().len(), 3);
     let skips = world.assert_skipped("a", 2).await;
-    assert!(skips[0].starts_with("a skipped for Sonarr (\"some\"): "));
+    assert!(skips[0].starts_with("a was skipped for Sonarr (\"some\"): "));
     assert!(
         skips[0].ends_with(" Sonarr got the cached answer, 2 h old."),
         "{skips:?}"
     );
     assert!(skips[0].contains("because it says we ask too often"));
     assert!(
-        skips[1].ends_with(" Sonarr got nothing: no answer to this was in the cache."),
+        skips[1].ends_with(" Sonarr got nothing; nothing was cached for this question."),
         "{skips:?}"
     );
     let page = world.remembered().await;
@@ -121,7 +121,7 @@ async fn a_call_that_is_held_for_the_next_asker_is_skipped_for_this_one() {
     assert_eq!((reply.titles().len(), world.queued()), (3, 1));
     let skips = world.assert_skipped("a", 1).await;
     assert!(
-        skips[0].contains("The call stays queued. Sonarr got nothing"),
+        skips[0].contains("The request stays queued. Sonarr got nothing"),
         "{skips:?}"
     );
     assert!(skips[0].contains("the next free slot is in 2 min"));
@@ -148,17 +148,17 @@ async fn who_waits_when_a_cooldown_begins_is_skipped_then() {
     assert_eq!((one.status, two.status), (429, 429));
     let skips = world.assert_skipped("a", 1).await;
     assert!(
-        skips[0].starts_with("a skipped for Radarr (\"two\"): "),
+        skips[0].starts_with("a was skipped for Radarr (\"two\"): "),
         "{skips:?}"
     );
-    let why = "because it says we ask too often, and completion jobs wait at most 5 min.";
+    let why = "because it says we ask too often, and completion requests wait at most 5 min.";
     assert!(skips[0].contains(why), "{skips:?}");
     assert_eq!(world.queued(), 0, "it would wait too long for anybody");
     let called = world.decided("a").await;
     let called = called.iter().find(|one| one["about"] == "\"one\"");
     let called = sentence(called.expect("the first was called"));
     assert!(
-        called.ends_with(". Sonarr got nothing: no answer to this was in the cache."),
+        called.ends_with(". Sonarr got nothing; nothing was cached for this question."),
         "{called}"
     );
 }
@@ -171,8 +171,8 @@ async fn whose_turn_has_not_come_at_the_deadline_is_skipped() {
     let reply = world.get(SOME).await;
     assert_eq!((reply.status, reply.took), (429, 15 * SECOND));
     let skips = world.skips("a").await;
-    let words = "a skipped for Sonarr (\"some\"): its turn had not come when the answer was due. \
-                 The call stays queued. Sonarr got nothing: no answer to this was in the cache.";
+    let words = "a was skipped for Sonarr (\"some\"): the request was still queued at the deadline, \
+                 and stays queued. Sonarr got nothing; nothing was cached for this question.";
     assert_eq!(skips, [words]);
     assert_eq!(
         (world.counters().skipped, world.counters().waiting()),
@@ -199,8 +199,8 @@ async fn whoever_got_nothing_before_the_answer_came_has_shared_nothing() {
         let all = world.decided("a").await;
         assert!(!all.iter().any(|one| one["kind"] == "shared"), "{all:?}");
         let skips = world.skips("a").await;
-        let words = "a skipped for Radarr (\"some\"): the call under way had not been answered when the \
-                     answer was due. Radarr got nothing: no answer to this was in the cache.";
+        let words = "a was skipped for Radarr (\"some\"): it had not answered by the \
+                     deadline. Radarr got nothing; nothing was cached for this question.";
         assert_eq!(skips, [words]);
         let counters = world.counters();
         assert_eq!((counters.shared, counters.skipped), (0, 1));
@@ -214,8 +214,8 @@ async fn whoever_got_nothing_before_the_answer_came_has_shared_nothing() {
     assert_eq!(indexers[0].searches().len(), 1);
     let all = world.decided("a").await;
     let called = all.iter().find(|one| one["about"] == "\"some\"");
-    let words = "a was called at once for Sonarr (\"some\") and answered in 20 s. Sonarr got nothing: \
-                 no answer to this was in the cache.";
+    let words = "a was called at once for Sonarr (\"some\") and answered in 20 s. Sonarr got nothing; \
+                 nothing was cached for this question.";
     assert_eq!(sentence(called.expect("it was called")), words);
 }
 
@@ -258,8 +258,8 @@ async fn caps_that_come_too_late_are_shared_by_nobody() {
     world.until(30 * SECOND).await;
     let all = world.decided("a").await;
     assert!(!all.iter().any(|one| one["kind"] == "shared"), "{all:?}");
-    let words = "a skipped for Radarr (caps): the call under way had not been answered when the \
-                 answer was due. Radarr got nothing: no answer to this was in the cache.";
+    let words = "a was skipped for Radarr (caps): it had not answered by the \
+                 deadline. Radarr got nothing; nothing was cached for this question.";
     assert_eq!(world.skips("a").await[0], words);
     assert_eq!(world.counters().shared, 0);
 }
@@ -272,7 +272,7 @@ async fn a_newer_error_rewrites_no_older_reason() {
     let before = world.decided("a").await;
     let cooldown = before.last().expect("a record");
     assert_eq!(cooldown["kind"], "cooldown");
-    let words = "a is left alone for 60 s, until ";
+    let words = "a is cooling down for 60 s, until ";
     assert!(sentence(cooldown).starts_with(words), "{cooldown}");
     assert!(sentence(cooldown).ends_with(": it says we ask too often."));
     world.until(70 * SECOND).await;

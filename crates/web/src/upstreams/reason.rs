@@ -128,8 +128,13 @@ fn first_try(sight: &Sight<'_>) -> String {
 
 fn open_short(sight: &Sight<'_>) -> String {
     if let Some(window) = sight.used_up() {
-        let (within, next) = (within(window.window), exactly(window.next));
-        return format!("No calls left {within}. The next one is possible at {next}.");
+        return format!(
+            "{} of {} calls used {}. The next one is possible at {}.",
+            grouped(window.used),
+            grouped(window.limit),
+            within(window.window),
+            exactly(window.next)
+        );
     }
     let (view, failures) = (&sight.view, sight.view.status.failures);
     match &view.last_error {
@@ -175,7 +180,7 @@ pub(super) fn full(sight: &Sight<'_>) -> String {
             said_when(view)
         ),
         Standing::Probing => format!(
-            "{name} has cooled down. Before that, {}. {} Normal work resumes if it succeeds.",
+            "{name} is ready to retry. Before its cooldown, {}. {} Normal work resumes if it succeeds.",
             said_when(view),
             next_probe(sight)
         ),
@@ -195,7 +200,7 @@ fn open(sight: &Sight<'_>) -> String {
     let name = sight.name();
     if let Some(window) = sight.used_up() {
         return format!(
-            "{name} waits: {} of {} calls {} used, next slot {}.",
+            "{name} waits: {} of {} calls used {}, next slot {}.",
             grouped(window.used),
             grouped(window.limit),
             within(window.window),

@@ -352,9 +352,9 @@ mod tests {
         let times = Times::fixed(Moment(0));
         for (whole, short) in [
             ("one was called at once.", "Called at once."),
-            ("one is left alone for 5 min.", "Left alone for 5 min."),
+            ("one is cooling down for 5 min.", "Cooling down for 5 min."),
             (
-                "one skipped for Sonarr: it is off.",
+                "one was skipped for Sonarr: it is off.",
                 "Skipped for Sonarr: it is off.",
             ),
             (

@@ -15,7 +15,7 @@ use super::*;
 const NO_RECORD: [&str; 4] = [
     "it is no longer configured",
     "Weir is stopping",
-    "nobody wanted its answer any more",
+    "the request was cancelled",
     "it could not be called in time",
 ];
 

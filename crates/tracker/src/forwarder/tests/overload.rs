@@ -212,7 +212,7 @@ async fn slow_forwarders_that_are_left_out_are_told_and_the_tracker_copes() {
     assert_eq!(trackers[1].seen().len(), 35);
     assert_eq!(
         world.sentences(),
-        ["11 forwarders left out of 11 announces: slow ones hold half of the queue already."]
+        ["11 forwarders left out of 11 announces: slow forwarders already hold half the queue."]
     );
     assert_eq!(world.engine.status().throttled, 11);
     assert_eq!(world.overloads(), []);

@@ -41,7 +41,7 @@ async fn those_needing_attention_stand_first_with_reason_and_time() {
         "Since <time",
         "</time>: no such host. Next automatic probe <span",
         "; if that fails, 5 min later. 1 failure in a row.",
-        "No calls left this hour. The next one is possible at <time",
+        "2 of 2 calls used this hour. The next one is possible at <time",
         "“account renewal”, by operator (192.0.2.1). Stays off until switched on.",
         "Ready to retry: the next request will test it, or Weir itself at <time",
         "<use href=\"#s-untried\"/></svg><span>Not tried yet</span></span><p>The next request will test it, or Weir itself at <time",
@@ -185,7 +185,7 @@ async fn each_state_has_its_answer() {
         (
             "search/lantern",
             "Why is it not being asked?",
-            "lantern waits: 2 of 2 calls this hour used, next slot <time",
+            "lantern waits: 2 of 2 calls used this hour, next slot <time",
         ),
         (
             "search/quarry",
@@ -210,7 +210,7 @@ async fn each_state_has_its_answer() {
         (
             "tracker/tracker-two",
             "Why is it not being asked?",
-            "tracker-two has cooled down. Before that, it did not answer.",
+            "tracker-two is ready to retry. Before its cooldown, it did not answer.",
         ),
         (
             "tracker/a%2Fb%20%C3%BC%3F%3Ci%3E",
