@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_engine::dispatch::{Moment, Wait, job};
-use weir_engine::{Ended, Engine, span};
+use weir_engine::{Ended, Engine, drop_reason, span};
 
 use crate::federation::NoAnswer;
 use crate::reading::SilentServer;
@@ -77,8 +77,7 @@ fn reason(engine: &Engine, server: &Server, why: &NoAnswer) -> String {
             let time = span(server.entry().timeout);
             format!("it did not answer within {time}")
         }
-        Ended::Dropped(job::DropReason::Gone) => "it is no longer configured".to_owned(),
-        Ended::Dropped(_) => "it was not asked: the queue is full".to_owned(),
+        Ended::Dropped(reason) => format!("it was not asked: {}", drop_reason(*reason, None)),
         Ended::Shutdown => "it was not asked: Weir is stopping".to_owned(),
         Ended::Cancelled => "it was not asked in time".to_owned(),
         Ended::Panicked => "it was asked, and Weir failed; the log says why".to_owned(),

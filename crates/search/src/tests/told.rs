@@ -185,6 +185,49 @@ async fn whose_turn_has_not_come_at_the_deadline_is_skipped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_there_is_no_room_for_is_told_with_the_reason_that_is_recorded() {
+    // The queue is full; or one of two indexers has its share of it.
+    for (count, size, most, reason) in [
+        (1, 3, 3, "queue full"),
+        (2, 80, 40, "its share of the queue is used up"),
+    ] {
+        let network = Network::new();
+        let indexers = crowd(&network, count).await;
+        let config = Config {
+            min_request_interval: Some(Duration::ZERO),
+            queue_size: std::num::NonZeroU32::new(size).expect("not zero"),
+            ..named(&indexers)
+        };
+        let world = World::new(network.ground(), &config);
+        world.get("/torznab/api?t=caps").await;
+        world.engine.hold();
+        let ask = |number| {
+            let target = format!("/torznab/a/api?t=search&q=number{number}");
+            let world = &world;
+            async move { world.get(&target).await }
+        };
+        futures_util::future::join_all((0..=most).map(ask)).await;
+        let rows = world.remembered().await;
+        let parts = rows.iter().flat_map(|row| &row.indexers);
+        let dropped: Vec<&str> = parts
+            .map(|part| &*part.reason)
+            .filter(|told| !told.contains("deadline"))
+            .collect();
+        assert_eq!(dropped, [reason]);
+        let all = world.decided("a").await;
+        let drops: Vec<String> = (all.iter())
+            .filter(|one| one["kind"] == "dropped")
+            .map(sentence)
+            .collect();
+        assert_eq!(drops.len(), 1, "{all:?}");
+        let told: String = drops[0].replace(&format!(" ({most})"), "");
+        let words = format!("was dropped: {reason}.");
+        assert!(told.contains(&words), "{drops:?}");
+        assert_eq!(world.counters().dropped, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn whoever_got_nothing_before_the_answer_came_has_shared_nothing() {
     let network = Network::new();
     let (indexers, world) = unspaced(&network, 1).await;
