@@ -58,7 +58,7 @@ pub mod words;
 mod worker;
 
 pub use brief::Brief;
-pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason, SharedQuestion};
+pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason, SharedQuestion, Skipped};
 pub use conditions::{UpstreamCondition, used_up};
 pub use engine::{Engine, Options};
 pub use errors::PastError;

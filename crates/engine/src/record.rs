@@ -13,6 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use weir_dispatch::{Asker, Class, JobId, Moment, What};
 
+use crate::call::Skipped;
 use crate::tally::Kind;
 
 pub(crate) use ring::{PackedCall, Records};
@@ -56,6 +57,18 @@ impl Record {
             end: None,
             got: None,
             job: None,
+        }
+    }
+
+    /// The skip that it tells of, if it does.
+    pub(crate) fn skipped(&self) -> Option<Skipped> {
+        match self.what {
+            What::Skipped(skip) | What::Missed(skip) => Some(Skipped {
+                skip,
+                at: self.at,
+                cause: self.cause.clone(),
+            }),
+            _ => None,
         }
     }
 }
