@@ -45,6 +45,7 @@ mod shared;
 mod sharing;
 mod side;
 mod state;
+mod state_counts;
 mod sync;
 mod tally;
 mod ticket;
@@ -83,6 +84,7 @@ pub use sentence::{Scene, drop_reason, our_network, sentence, span, window_name,
 pub use series::{Point, Span};
 pub use sharing::SharedUse;
 pub use side::{Standing, UpstreamTrouble};
+pub use state_counts::StateCounts;
 pub use tally::{Counters, Kind, Latency, ListenerCounts, Requests};
 pub use ticket::Ticket;
 pub use timeline::Timeline;

@@ -339,6 +339,45 @@ fn without_times(row: &Value) -> String {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_card_counts_as_the_overview_does() {
+    let network = Network::new();
+    let indexers = crowd(&network, 3).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    let assert_told = async |words: &str, state: &str| {
+        let overview = world.get("/").await.body;
+        let overview = super::agree::text(&overview);
+        for words in [words, &words.replace("indexers", "upstreams")] {
+            assert!(overview.contains(words), "{words} in {overview}");
+        }
+        let status = world.get("/api/v1/status").await.body;
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        let fronts = status["fronts"].as_array().expect("a list");
+        let search = fronts.iter().find(|front| front["name"] == "search");
+        let search = search.expect("it is there");
+        let sentence = search["sentence"].as_str().expect("a sentence");
+        assert!(sentence.starts_with(words), "{words}: {sentence}");
+        assert_eq!(search["state"], state, "{sentence}");
+    };
+    let untried = "None of the 3 indexers has been tried yet.";
+    assert_told(untried, "answering").await;
+    world.get(SOME).await;
+    assert_told("All 3 indexers are open.", "answering").await;
+    indexers[0].set(Behaviour::Status(500, RetryAfter::None));
+    world.until(40 * SECOND).await;
+    world.get("/torznab/a/api?t=search&q=another").await;
+    assert_told("2 of 3 indexers are open.", "answering").await;
+    world.until(world.time() + 65 * SECOND).await;
+    assert_eq!(world.state_of("a"), "probing");
+    assert_told("2 of 3 indexers are open.", "answering").await;
+    for name in ["a", "b", "c"] {
+        let upstream = world.view(name).figures.upstream;
+        world.engine.switch_off(upstream, "renewal", "me");
+    }
+    let none = "0 of 3 indexers are open.";
+    assert_told(none, "limited").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_probe_with_a_key_that_only_caps_accept_fails() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
