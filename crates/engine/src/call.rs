@@ -166,6 +166,8 @@ pub struct Skipped {
     pub at: Moment,
     /// The reason in words, where it comes from outside: what the upstream had said, or an operator.
     pub cause: Option<Arc<str>>,
+    /// The number of its record, if it has one.
+    pub number: Option<u64>,
 }
 
 impl Skipped {

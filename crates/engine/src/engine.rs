@@ -26,7 +26,7 @@ use crate::node::Node;
 use crate::own::OwnRing;
 use crate::payload::{Hook, Payloads, Told};
 use crate::probes::Probes;
-use crate::record::{About, Got, Record, Whose};
+use crate::record::{About, Got, Receipt, Record, Whose};
 use crate::series::Series;
 use crate::shared::Shared;
 use crate::sharing::{EnginePart, Sharing};
@@ -334,6 +334,7 @@ impl Engine {
             skip,
             at: self.shared.timeline.now(),
             cause: None,
+            number: None,
         })
     }
 
@@ -356,6 +357,11 @@ impl Engine {
         state.settle_calls(upstream);
         let upstream = state.heir(upstream);
         state.sides[upstream.0 as usize].records.give(whose, got);
+    }
+
+    /// Records that whoever got nothing was told to come back after this time.
+    pub fn note_retry(&self, receipt: &Receipt, after: Duration) {
+        self.note_got(receipt.upstream, &receipt.whose, Got::Retry { after });
     }
 
     /// The longest that a job waits to be called; `None` if it waits however long it takes.

@@ -19,7 +19,7 @@ use weir_dispatch::{Asker, Job, Moment, Skip, UpstreamId, Wait, What};
 
 use crate::call::{Call, Ended, Skipped};
 use crate::engine::Engine;
-use crate::record::{Got, Whose};
+use crate::record::{Got, Receipt, Whose};
 
 use board::{Board, Flight, FlightSeat};
 use trip::Trip;
@@ -258,6 +258,13 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
 
     /// What whoever asked got, where that is not the answer of the call.
     pub fn note_got(&self, got: Got) {
+        if let Some(Receipt { upstream, whose }) = self.receipt() {
+            self.flights.engine.note_got(upstream, &whose, got);
+        }
+    }
+
+    /// The record that tells what became of whoever asked, as far as there is one by now.
+    pub fn receipt(&self) -> Option<Receipt> {
         let (about, _, job) = self.flight.own.asked();
         let whose = match self.record {
             Some(number) => Whose::Number(number),
@@ -267,10 +274,10 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
                 about,
                 since: self.joined,
             },
-            None => return,
+            None => return None,
         };
-        let engine = &self.flights.engine;
-        engine.note_got(self.job.upstream, &whose, got);
+        let upstream = self.job.upstream;
+        Some(Receipt { upstream, whose })
     }
 
     /// Counts and records, once, what became of somebody who shares a call.

@@ -77,7 +77,7 @@ pub use onlooker::{NewRecord, Onlooker, SinceLast, StateChange};
 pub use outward::Outward;
 pub use own::{Own, OwnDecision, OwnKind, OwnReason, about};
 pub use recent::Recent;
-pub use record::{About, CallEnd, Got, Record};
+pub use record::{About, CallEnd, Got, Receipt, Record};
 pub use roster::{Joining, Listed, Reconciled, Roster};
 pub use rows::{Restored, RestoredJob, RestoredPast, RestoredUpstream, Rows, WallClock};
 pub use sentence::{Scene, drop_reason, our_network, sentence, span, window_name, within};

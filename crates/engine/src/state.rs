@@ -405,6 +405,7 @@ pub(crate) fn without_record(end: End, at: Moment) -> Ended {
             skip,
             at,
             cause: None,
+            number: None,
         })),
         End::Dropped(reason) => Ended::Dropped(reason),
         End::Cancelled => Ended::Cancelled,

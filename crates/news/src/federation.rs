@@ -239,6 +239,7 @@ impl Federation {
             skip,
             at: view.at,
             cause,
+            number: None,
         }))))
     }
 

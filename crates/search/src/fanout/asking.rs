@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Class, Job, Wait};
-use weir_engine::{About, Ended, Follower, Got, Skipped};
+use weir_engine::{About, Ended, Follower, Got, Receipt, Skipped};
 
 use crate::answer::{AnswerKey, IndexerAnswer, SearchAnswer};
 use crate::bill::Bill;
@@ -147,7 +147,7 @@ impl<'a> Asking<'a> {
         let (job, skip) = (self.job(class), skip(Wait::Off, wait, None));
         let about = about_query(&self.question().query);
         let told = engine.note_skip(&job, &about, skip, Got::Nothing);
-        self.set(skipped(&told, class));
+        self.set_skipped(&told, class);
         true
     }
 
@@ -202,7 +202,7 @@ impl<'a> Asking<'a> {
         if let Some(TooLate { why, wait, .. }) = late.filter(|_| !follower.is_called())
             && let Some(late) = follower.miss(skip(why, wait, None), asked.instead())
         {
-            self.set(skipped(&late, class));
+            self.set_skipped(&late, class);
             told = true;
         }
         let ended = self.wait_for(&mut follower, asked, class, &mut told).await;
@@ -242,6 +242,7 @@ impl<'a> Asking<'a> {
             }
         };
         follower.note_got(asked.instead());
+        self.owe(follower.receipt());
         // Whoever was told of a skip is told once: what becomes of the call then is a record of its own.
         if !told || self.search.is_asking(self.at) {
             self.set_without(unanswered, class);
@@ -273,7 +274,7 @@ impl<'a> Asking<'a> {
                     let is_hopeless = wait > hold_max;
                     let skip = skip(why, wait, is_hopeless.then_some(hold_max));
                     if let Some(told) = follower.miss(skip, asked.instead()) {
-                        self.set(skipped(&told, class));
+                        self.set_skipped(&told, class);
                     }
                     if is_hopeless {
                         return None;
@@ -289,6 +290,7 @@ impl<'a> Asking<'a> {
                         });
                     }
                     follower.miss(skip, asked.instead());
+                    self.owe(follower.receipt());
                     self.search.set_due(self.at);
                 }
             }
@@ -325,7 +327,7 @@ impl<'a> Asking<'a> {
             skip: skip(why, wait, limit),
             ..told
         };
-        self.set(skipped(&told, job.class));
+        self.set_skipped(&told, job.class);
     }
 
     fn job(&self, class: Class) -> Job {
@@ -374,7 +376,20 @@ impl<'a> Asking<'a> {
         self.search.set(self.at, state);
     }
 
+    /// What is told of the indexer is what is recorded of it.
+    fn set_skipped(&self, told: &Skipped, class: Class) {
+        self.owe(Receipt::of(self.indexer.upstream, told));
+        self.set(skipped(told, class));
+    }
+
+    fn owe(&self, receipt: Option<Receipt>) {
+        self.search.owe(&self.model().engine, receipt);
+    }
+
     fn set_without(&self, unanswered: Unanswered, class: Class) {
+        if let Unanswered::Ended(Ended::Skipped(told)) = &unanswered {
+            self.owe(Receipt::of(self.indexer.upstream, told));
+        }
         self.set(unanswered.state(&self.model().engine, self.indexer, class));
     }
 

@@ -124,6 +124,12 @@ impl Week {
         );
         let got = match reason.split_once("; answered from cache, ") {
             Some((_, old)) => format!("{} got the cached answer, {old}.", program.name()),
+            None if reply.status == 429 && row["about"] != "caps" => {
+                let after = reply.retry_after.as_deref().expect("a time");
+                let after = Duration::from_secs(after.parse().expect("seconds"));
+                let after = weir_engine::span(after);
+                format!("{} was told to retry in {after}.", program.name())
+            }
             None => format!("{} got nothing", program.name()),
         };
         if !is_called && row["kind"] == "skipped" || reply.status == 429 {
@@ -158,7 +164,7 @@ impl Week {
             Some(*last.expect("it was asked") + 25 * SECOND)
         } else {
             assert!(
-                is_called || reason.contains("turn had not come"),
+                is_called || reason.contains("still queued at the deadline"),
                 "{reason}: {sentence}, {}",
                 reply.body
             );
