@@ -4,7 +4,7 @@
 //! later is told as what it is, the last error. All texts carry marks in place of times.
 
 use weir_engine::{
-    Standing, UpstreamView,
+    Record, Standing, UpstreamView,
     dispatch::{Moment, What},
     within,
 };
@@ -275,10 +275,13 @@ pub(super) fn meanwhile(sight: &Sight<'_>) -> Option<String> {
             )
         })
         .count();
-    let all = records.last().is_some_and(|oldest| oldest.at < since) || records.is_empty();
-    let least = if all || lost == 0 { "" } else { "at least " };
+    // What is recorded may not reach back so far.
+    let reaches = |oldest: &Record| oldest.at < since || oldest.number == 1;
+    let all = records.last().is_some_and(reaches);
+    let least = if all { "" } else { "at least " };
     Some(match lost {
-        0 => "No requests for it since then.".to_owned(),
+        0 if !all => return None,
+        0 => "No request was skipped since then.".to_owned(),
         1 => format!("Since then {least}1 request was skipped."),
         lost => format!(
             "Since then {least}{} requests were skipped.",

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use axum::http::{Method, StatusCode};
-use weir_engine::{Outcome, Weather};
+use weir_engine::{
+    Outcome, Weather,
+    dispatch::{Asker, Class, Job},
+};
 
 use super::front::{NoRoute, ODD, Sample, Says, names, secs, town};
 use crate::support::{self, KEY};
@@ -437,6 +440,51 @@ async fn strangers_are_sent_to_sign_in() {
     let post = "/api/v1/upstreams/search/harbor/clear";
     let refused = town.rig.visitor().ask(Method::POST, post, &[], None).await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn what_happened_since_is_said_as_far_as_it_is_recorded() {
+    let sample = Sample::new("search", "indexer");
+    let one = sample.add("harbor");
+    let throttled = |seconds| {
+        let retry_after = Some(secs(seconds));
+        Says(Outcome::Throttled { retry_after }, "it answered 429")
+    };
+    sample.call(one, Says(Outcome::Done, "")).await;
+    sample.call(one, throttled(900)).await;
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let page = visitor.get("/upstreams/search/harbor").await.body;
+    let none = "No request was skipped since then. If you clear the cooldown now,";
+    assert!(page.contains(none), "{page}");
+    // A real request tested it and failed: nothing was skipped, but something was asked.
+    let probe = |seconds| {
+        sample
+            .engine
+            .probe(one, Arc::new(throttled(seconds)), Asker::default())
+    };
+    probe(1000).await;
+    let page = visitor.get("/upstreams/search/harbor").await.body;
+    assert!(page.contains(none), "{page}");
+    let impatient = Job::new(one, Class(1));
+    sample
+        .engine
+        .submit(impatient, Arc::new(Says(Outcome::Done, "")))
+        .await;
+    let page = visitor.get("/upstreams/search/harbor").await.body;
+    assert!(
+        page.contains("Since then 1 request was skipped. If you"),
+        "{page}"
+    );
+    // More than is recorded: what is not known is not said.
+    for more in 0..70 {
+        probe(2000 + more).await;
+    }
+    let page = visitor.get("/upstreams/search/harbor").await.body;
+    assert!(!page.contains("skipped since then"), "{page}");
+    assert!(!page.contains("Since then"), "{page}");
+    assert!(page.contains("If you clear the cooldown now,"), "{page}");
 }
 
 #[tokio::test]
