@@ -206,6 +206,7 @@ fn shifted(what: What, moved: impl Fn(Moment) -> Moment) -> What {
         What::CooldownBegan {
             cooldown,
             rung,
+            failures,
             next,
             probe,
         } => What::CooldownBegan {
@@ -214,6 +215,7 @@ fn shifted(what: What, moved: impl Fn(Moment) -> Moment) -> What {
                 ..cooldown
             },
             rung,
+            failures,
             next,
             probe: moved(probe),
         },

@@ -44,9 +44,14 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::CooldownBegan {
             cooldown,
             rung,
+            failures,
             next,
             ..
-        } => cooling(record, cooldown, rung, next, scene),
+        } => {
+            // Records of earlier versions do not count them.
+            let failures = failures.max(rung.into());
+            cooling(record, cooldown, failures, next, scene)
+        }
         What::Healed => "answered and is open again".to_owned(),
         What::Skipped(skip) => return skipped(record, skip, scene),
         What::Missed(skip) => return missed(record, skip, scene),
@@ -55,18 +60,19 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::Dropped { reason, limit } => return dropped(record, reason, limit, scene),
         What::Raised { from } => return raised(record, from, scene),
         What::Retried { due } => retried(record, due, scene),
-        What::Cleared => "is called again: an operator cleared its cooldown".to_owned(),
+        What::Cleared => return format!("{who}: cooldown cleared by an operator."),
         What::SwitchedOff => switched_off(record),
         What::SwitchedOn => "was switched on by an operator".to_owned(),
     };
     format!("{who} {words}.")
 }
 
-/// The sentence of a front whose calls pause because our own network is down.
-pub fn our_network(upstreams: usize, next: Moment, scene: &Scene<'_>) -> String {
+/// The sentence of a front whose calls pause because our own network is down; `failed` upstreams showed it.
+pub fn our_network(failed: usize, next: Moment, scene: &Scene<'_>) -> String {
     let next = (scene.clock)(next, false);
+    let failed = grouped(failed as u64);
     format!(
-        "All {upstreams} upstreams fail at once, so this is our network: nobody was disabled. \
+        "{failed} upstreams fail at once, so this is our network: nobody was disabled. \
          Next try {next}."
     )
 }
@@ -138,7 +144,7 @@ fn waits(
 fn cooling(
     record: &Record,
     cooldown: Cooldown,
-    rung: u8,
+    failures: u32,
     next: Duration,
     scene: &Scene<'_>,
 ) -> String {
@@ -147,7 +153,10 @@ fn cooling(
     let why = record.cause.as_deref().unwrap_or("it did not answer");
     let ladder = match cooldown.cause {
         Cause::Throttled => String::new(),
-        _ => format!(" ({})", ladder(rung, record.at.until(cooldown.until), next)),
+        _ => format!(
+            " ({})",
+            ladder(failures, record.at.until(cooldown.until), next)
+        ),
     };
     format!("is cooling down for {length}, until {until}: {why}{ladder}")
 }
@@ -330,11 +339,11 @@ fn is_off(record: &Record) -> bool {
     matches!(record.what, What::Skipped(skip) | What::Missed(skip) if skip.reason == Wait::Off)
 }
 
-fn ladder(rung: u8, this: Duration, next: Duration) -> String {
-    // The last rung repeats, so there its number no longer counts failures.
+fn ladder(failures: u32, this: Duration, next: Duration) -> String {
+    let failures = grouped(failures);
     match next > this {
-        true => format!("failure {rung}; the next pause would be {}", span(next)),
-        false => "pauses no longer grow".to_owned(),
+        true => format!("failure {failures}; the next pause would be {}", span(next)),
+        false => format!("failure {failures}; pauses no longer grow"),
     }
 }
 

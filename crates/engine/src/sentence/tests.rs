@@ -63,11 +63,12 @@ fn say(what: What) -> String {
     tell(&record(what))
 }
 
-fn cooling_down(cause: Cause, secs: u64, rung: u8, next: u64) -> What {
+fn cooling_down(cause: Cause, secs: u64, failures: u32, next: u64) -> What {
     let until = at(NOW + secs);
     What::CooldownBegan {
         cooldown: Cooldown { until, cause },
-        rung,
+        rung: 3,
+        failures,
         next: self::secs(next),
         probe: until,
     }
@@ -151,8 +152,8 @@ fn samples() -> Vec<(What, &'static str)> {
             "harbor is cooling down for 15 min, until 14:32: it did not answer (failure 3; the next pause would be 30 min).",
         ),
         (
-            cooling_down(Cause::Failed, 86_400, 9, 86_400),
-            "harbor is cooling down for 24 h, until 14:17: it did not answer (pauses no longer grow).",
+            cooling_down(Cause::Failed, 86_400, 12, 86_400),
+            "harbor is cooling down for 24 h, until 14:17: it did not answer (failure 12; pauses no longer grow).",
         ),
         (
             cooling_down(Cause::Rejected, 21_600, 7, 43_200),
@@ -211,10 +212,7 @@ fn samples() -> Vec<(What, &'static str)> {
             What::Retried { due: at(NOW + 2) },
             "harbor will be asked again at 14:17:02: it did not answer.",
         ),
-        (
-            What::Cleared,
-            "harbor is called again: an operator cleared its cooldown.",
-        ),
+        (What::Cleared, "harbor: cooldown cleared by an operator."),
         (What::SwitchedOff, "harbor was switched off by an operator."),
         (What::SwitchedOn, "harbor was switched on by an operator."),
         (
@@ -442,7 +440,7 @@ fn our_own_network_is_one_sentence_for_all() {
     };
     assert_eq!(
         words,
-        "All 17 upstreams fail at once, so this is our network: nobody was disabled. Next try 14:33."
+        "17 upstreams fail at once, so this is our network: nobody was disabled. Next try 14:33."
     );
 }
 

@@ -205,7 +205,7 @@ fn network(app: &App, all: &[Sight<'_>]) -> Vec<String> {
             let figures = upstreams.engine().status();
             let next = figures.counts.paused_until?;
             let sight = all.iter().find(|sight| sight.front.name == front.name)?;
-            let words = sight.scene(|scene| our_network(figures.upstreams, next, scene));
+            let words = sight.scene(|scene| our_network(figures.troubled, next, scene));
             Some(sight.times.html(&words))
         })
         .collect()

@@ -46,7 +46,7 @@ async fn refused_first_announces_are_one_record_with_a_count_and_an_example() {
     assert_eq!(
         world.sentences(),
         [
-            "First announce of abab…abab (qBittorrent 4.6.5) refused: no token left (1 per second), told to retry in 300 s."
+            "First announce of abababab…abab (qBittorrent 4.6.5) refused: no token left (1 per second), told to retry in 300 s."
         ]
     );
     for swarm in 180..=240 {
@@ -90,15 +90,15 @@ async fn a_full_queue_refuses_first_announces_and_drops_the_others() {
         let told = world.sentences();
         assert_eq!(
             told[0],
-            "Re-announce of 0101…0101 dropped: queue full (100)."
+            "Re-announce of 01010101…0101 dropped: queue full (100)."
         );
         let (first, kind) = match peers {
             false => (
-                "First announce of 6666…6666 refused: queue full (100), told to retry in 30 minutes.",
+                "First announce of 66666666…6666 refused: queue full (100), told to retry in 30 minutes.",
                 Overload::FirstFull,
             ),
             true => (
-                "First announce of 6666…6666 dropped: queue full (100), answered with the known peers and told to come back in 30 minutes.",
+                "First announce of 66666666…6666 dropped: queue full (100), answered with the known peers and told to come back in 30 minutes.",
                 Overload::FirstFullAnswered,
             ),
         };
@@ -143,8 +143,8 @@ async fn only_forwarders_that_would_have_been_asked_count_as_left_out() {
     assert_eq!(
         world.sentences(),
         [
-            "8 forwarders left out of 0505…0505: queue full (100).",
-            "2 forwarders left out of 0404…0404: queue at 66 %, top 20 asked.",
+            "8 forwarders left out of 05050505…0505: queue full (100).",
+            "2 forwarders left out of 04040404…0404: queue at 66 %, top 20 asked.",
         ]
     );
 }
@@ -174,7 +174,7 @@ async fn events_wait_in_a_ring_as_long_as_queue_and_agenda_and_are_counted_beyon
         world.sentences(),
         [
             "4 stopped events go on to trackers later: 44 events were waiting already.",
-            "16 completed events dropped: 44 events were waiting already; most recently of 4646…4646.",
+            "16 completed events dropped: 44 events were waiting already; most recently of 46464646…4646.",
         ]
     );
     world.until(5 * MINUTE).await;
