@@ -116,6 +116,15 @@ pub enum What {
         /// When that one is due on the agenda.
         due: Moment,
     },
+    /// A scheduled job was due, and there was no room for it.
+    PutOff {
+        /// When it is due again.
+        due: Moment,
+        /// What there was no room in.
+        reason: DropReason,
+        /// How many jobs that holds.
+        limit: u32,
+    },
     /// An operator ended a cooldown, or just forgot the failures of an open upstream.
     Cleared,
     /// An operator switched it off.

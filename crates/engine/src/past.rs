@@ -220,6 +220,11 @@ fn shifted(what: What, moved: impl Fn(Moment) -> Moment) -> What {
             probe: moved(probe),
         },
         What::Retried { due } => What::Retried { due: moved(due) },
+        What::PutOff { due, reason, limit } => What::PutOff {
+            due: moved(due),
+            reason,
+            limit,
+        },
         what => what,
     }
 }

@@ -59,7 +59,8 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::Duplicate => return duplicate(record, scene),
         What::Dropped { reason, limit } => return dropped(record, reason, limit, scene),
         What::Raised { from } => return raised(record, from, scene),
-        What::Retried { due } => retried(record, due, scene),
+        What::Retried { due } => return retried(record, due, scene),
+        What::PutOff { due, reason, limit } => return put_off(record, due, reason, limit, scene),
         What::Cleared => return format!("{who}: cooldown cleared by an operator."),
         What::SwitchedOff => switched_off(record),
         What::SwitchedOn => "was switched on by an operator".to_owned(),
@@ -283,13 +284,23 @@ fn raised(record: &Record, from: Class, scene: &Scene<'_>) -> String {
     format!("{who}: a queued request was moved up from {from} to {to}{asker}{what}.")
 }
 
+/// A plan, not a promise: the queue may be full then.
 fn retried(record: &Record, due: Moment, scene: &Scene<'_>) -> String {
-    let next = (scene.clock)(due, true);
-    let what = about(record);
-    match &record.cause {
-        Some(cause) => format!("will be asked again at {next}{what}: {cause}"),
-        None => format!("will be asked again at {next}{what}: it did not answer"),
-    }
+    let (who, next, what) = (scene.upstream, (scene.clock)(due, true), about(record));
+    let why = record.cause.as_deref().unwrap_or("it did not answer");
+    format!("{who}: next try planned for {next}{what}, because {why}.")
+}
+
+fn put_off(
+    record: &Record,
+    due: Moment,
+    reason: DropReason,
+    limit: u32,
+    scene: &Scene<'_>,
+) -> String {
+    let (who, next, what) = (scene.upstream, (scene.clock)(due, true), about(record));
+    let why = drop_reason(reason, Some(limit));
+    format!("{who}: a planned request{what} was put off to {next}: {why}.")
 }
 
 fn switched_off(record: &Record) -> String {

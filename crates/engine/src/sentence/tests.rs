@@ -92,6 +92,7 @@ fn kind(what: &What) -> usize {
         What::SwitchedOff => 11,
         What::SwitchedOn => 12,
         What::Missed(_) => 13,
+        What::PutOff { .. } => 14,
     }
 }
 
@@ -210,7 +211,15 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             What::Retried { due: at(NOW + 2) },
-            "harbor will be asked again at 14:17:02: it did not answer.",
+            "harbor: next try planned for 14:17:02, because it did not answer.",
+        ),
+        (
+            What::PutOff {
+                due: at(NOW + 10),
+                reason: DropReason::QueueFull,
+                limit: 10_000,
+            },
+            "harbor: a planned request was put off to 14:17:10: queue full (10,000).",
         ),
         (What::Cleared, "harbor: cooldown cleared by an operator."),
         (What::SwitchedOff, "harbor was switched off by an operator."),
@@ -270,12 +279,12 @@ fn whoever_shares_a_call_in_vain_says_what_it_got() {
 
 #[test]
 fn every_kind_of_record_has_its_sentence() {
-    let mut seen = [false; 14];
+    let mut seen = [false; 15];
     for (what, words) in samples() {
         assert_eq!(say(what), words);
         seen[kind(&what)] = true;
     }
-    assert_eq!(seen, [true; 14], "a kind without a sample");
+    assert_eq!(seen, [true; 15], "a kind without a sample");
 }
 
 #[test]

@@ -107,7 +107,9 @@ fn why(what: &What) -> (Option<Wait>, Option<DropReason>, Option<Asker>, bool) {
         What::Skipped(skip) | What::Missed(skip) => {
             (Some(skip.reason), None, None, skip.limit.is_some())
         }
-        What::Dropped { reason, .. } => (None, Some(reason), None, false),
+        What::Dropped { reason, .. } | What::PutOff { reason, .. } => {
+            (None, Some(reason), None, false)
+        }
         What::Shared { with, .. } => (None, None, Some(with), false),
         What::CooldownBegan { cooldown, .. } => (None, None, None, cooldown.cause.disables()),
         What::Healed
