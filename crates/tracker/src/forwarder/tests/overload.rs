@@ -66,6 +66,54 @@ async fn refused_first_announces_are_one_record_with_a_count_and_an_example() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_overload_is_logged_now_and_then_in_the_words_of_its_record() {
+    weir_testkit::log::listen();
+    let network = Network::new();
+    let (_trackers, config) = crowd(&network, 1).await;
+    let config = Config {
+        rate_limit_initial_burst: number(3),
+        rate_limit_initial_per_sec: number(1),
+        drop_log_every: 10 * SECOND,
+        ..config
+    };
+    let world = World::new(&network, &config);
+    world.engine.hold();
+    for swarm in 1..=83 {
+        world.announce(swarm, 1).await;
+    }
+    let logged = || -> Vec<String> {
+        let all = weir_testkit::log::all();
+        let lines = all.lines().filter(|line| line.contains(" refused: "));
+        lines.map(str::to_owned).collect()
+    };
+    assert!(world.ask(0xab, 1, Event::None).is_err());
+    world.until(3 * SECOND / 2).await;
+    let lines = logged();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let words = &world.sentences()[0];
+    assert!(
+        lines[0].contains("WARN") && lines[0].contains(words),
+        "{lines:?}"
+    );
+    // Not each second: the next line tells of all since the last one.
+    for (second, wanted) in [(2, 1), (12, 2)] {
+        world.until(second * SECOND).await;
+        for swarm in 0..20 {
+            let _ = world.ask(100 + swarm, 1, Event::None);
+        }
+        world.until((second + 2) * SECOND).await;
+        let lines = logged();
+        assert_eq!(lines.len(), wanted, "{lines:?}");
+    }
+    let last = logged().remove(1);
+    let (_, count) = last.split_once("tracker ").unwrap_or(("", &last));
+    assert!(
+        count.contains(" first announces refused: no token left (1 per second)"),
+        "{last}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_full_queue_refuses_first_announces_and_drops_the_others() {
     let network = Network::new();
     let (trackers, config) = crowd(&network, 1).await;
