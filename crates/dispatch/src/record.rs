@@ -74,6 +74,9 @@ pub enum What {
         cooldown: Cooldown,
         /// The rung that the upstream stands on now; 0 for one that merely asked to be left alone.
         rung: u8,
+        /// How many calls in a row have failed; 0 in records of earlier versions.
+        #[serde(default)]
+        failures: u32,
         /// How long the cooldown of the rung after that is.
         next: Duration,
         /// When a probe may be made, as things are: at its end, or later where a window is full until then.
@@ -112,6 +115,15 @@ pub enum What {
     Retried {
         /// When that one is due on the agenda.
         due: Moment,
+    },
+    /// A scheduled job was due, and there was no room for it.
+    PutOff {
+        /// When it is due again.
+        due: Moment,
+        /// What there was no room in.
+        reason: DropReason,
+        /// How many jobs that holds.
+        limit: u32,
     },
     /// An operator ended a cooldown, or just forgot the failures of an open upstream.
     Cleared,

@@ -62,7 +62,7 @@
 //! 21. A due job is judged like a new one: it is skipped if its upstream is off, cools down or makes it wait too
 //!     long, put off if there is no room, and queued otherwise.
 //! 22. Jobs of every class are put off, for a full queue and for a full backlog, counted from the due moment. The
-//!     agenda is not asked for room: they never left it.
+//!     agenda is not asked for room: they never left it. Each time leaves a record with its reason.
 //!
 //! # Max-wait
 //!

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use weir_dispatch::{Budget, Class, DropReason, Finish, JobId, Skip, UpstreamId, Usage};
+use weir_dispatch::{Budget, Class, DropReason, Finish, JobId, Moment, Skip, UpstreamId, Usage};
 
 use crate::record::About;
 use crate::shared::Shared;
@@ -137,12 +137,12 @@ impl Reason {
 }
 
 /// How a job ended; every job ends exactly once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Its last attempt had this outcome.
     Finished(Outcome),
     /// It would have had to wait too long, or its upstream is left alone.
-    Skipped(Skip),
+    Skipped(Arc<Skipped>),
     /// There was no room for it.
     Dropped(DropReason),
     /// Nobody wanted it any more.
@@ -155,6 +155,26 @@ pub enum Ended {
     TimedOut,
     /// The engine was shut down.
     Shutdown,
+}
+
+/// A skip as it is recorded: whoever asked is told the same reason and the same time, whatever happens in between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// What holds the upstream, for how long, and what the job would have accepted.
+    pub skip: Skip,
+    /// When it was decided.
+    pub at: Moment,
+    /// The reason in words, where it comes from outside: what the upstream had said, or an operator.
+    pub cause: Option<Arc<str>>,
+    /// The number of its record, if it has one.
+    pub number: Option<u64>,
+}
+
+impl Skipped {
+    /// When the upstream could be called, as things were.
+    pub fn until(&self) -> Option<Moment> {
+        self.skip.wait.map(|wait| self.at + wait)
+    }
 }
 
 impl Outcome {

@@ -1,6 +1,7 @@
 //! The handle that fronts hold. Everything except the shutdown is an ordinary function, callable from any
 //! thread, even outside the runtime.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use weir_dispatch::{
 };
 
 use crate::askers::Askers;
-use crate::call::{Call, Ended, Outcome, Permit};
+use crate::call::{Call, Ended, Outcome, Permit, Skipped};
 use crate::driver;
 use crate::flow::Flows;
 use crate::gate::{Gate, Rate};
@@ -25,11 +26,11 @@ use crate::node::Node;
 use crate::own::OwnRing;
 use crate::payload::{Hook, Payloads, Told};
 use crate::probes::Probes;
-use crate::record::{About, Got, Whose};
+use crate::record::{About, Got, Receipt, Record, Whose};
 use crate::series::Series;
 use crate::shared::Shared;
 use crate::sharing::{EnginePart, Sharing};
-use crate::state::{State, plain};
+use crate::state::{State, without_record};
 use crate::tally::{Counters, ListenerCounts};
 use crate::ticket::{Cell, Ticket};
 use crate::timeline::Timeline;
@@ -127,6 +128,7 @@ impl Engine {
             changed: Vec::new(),
             new_calls: NewCalls::default(),
             decisions: Vec::new(),
+            skipped: VecDeque::new(),
             past_at: Moment::NEVER,
             past_every: options.past_every,
             probes: Probes {
@@ -318,14 +320,22 @@ impl Engine {
     }
 
     /// Records that the front made no call because the upstream cannot be called in time, and what whoever asked got
-    /// instead. Counted like a job that the engine itself skips.
-    pub fn note_skip(&self, job: &Job, about: &About, skip: Skip, got: Got) {
-        self.shared.with(|state, now, _| {
+    /// instead. Counted like a job that the engine itself skips. Gives the skip as it is recorded.
+    pub fn note_skip(&self, job: &Job, about: &About, skip: Skip, got: Got) -> Skipped {
+        let noted = self.shared.with(|state, now, _| {
             state.counters.asked += 1;
             let end = state.dispatcher.note_skip(now, job, skip);
-            state.counters.end_unsent(plain(end));
-            state.take_noted(about, Some(got));
+            state.counters.end_unsent(&without_record(end, now));
+            state.take_noted(about, Some(got))
         });
+        let skipped = noted.and_then(|record| record.skipped());
+        // One that is no longer there has no record.
+        skipped.unwrap_or_else(|| Skipped {
+            skip,
+            at: self.shared.timeline.now(),
+            cause: None,
+            number: None,
+        })
     }
 
     /// The same for a reason that the front alone knows, in words.
@@ -333,12 +343,9 @@ impl Engine {
         self.shared.with(|state, now, _| {
             state.counters.asked += 1;
             let end = state.dispatcher.note_skip(now, job, skip);
-            state.counters.end_unsent(plain(end));
-            let number = state.take_noted(about, Some(got));
-            let upstream = state.heir(job.upstream);
-            if let Some(number) = number {
-                let records = &mut state.sides[upstream.0 as usize].records;
-                records.explain(number, cause.into());
+            state.counters.end_unsent(&without_record(end, now));
+            if let Some(record) = state.take_noted(about, Some(got)) {
+                state.explain_noted(job.upstream, record.number, cause.into());
             }
         });
     }
@@ -350,6 +357,11 @@ impl Engine {
         state.settle_calls(upstream);
         let upstream = state.heir(upstream);
         state.sides[upstream.0 as usize].records.give(whose, got);
+    }
+
+    /// Records that whoever got nothing was told to come back after this time.
+    pub fn note_retry(&self, receipt: &Receipt, after: Duration) {
+        self.note_got(receipt.upstream, &receipt.whose, Got::Retry { after });
     }
 
     /// The longest that a job waits to be called; `None` if it waits however long it takes.
@@ -370,29 +382,43 @@ impl Engine {
             state.counters.asked += 1;
             state.counters.shared += 1;
             state.dispatcher.note_other(now, job, what);
-            state.take_noted(about, Some(got))
+            let record = state.take_noted(about, Some(got));
+            record.map(|record| record.number)
         })
     }
 
     /// Counts somebody whose wait for somebody else's call came to nothing: that call was never made. Gives the number of
     /// the record, if that is worth one.
-    pub(crate) fn note_ended(&self, job: &Job, about: &About, ended: Ended) -> Option<u64> {
+    pub(crate) fn note_ended(&self, job: &Job, about: &About, ended: &Ended) -> Option<u64> {
         self.shared.with(|state, now, _| {
             state.counters.asked += 1;
             state.counters.end_unsent(ended);
-            match ended {
-                Ended::Skipped(skip) => {
+            let cause = match ended {
+                Ended::Skipped(skipped) => {
+                    // For the reason that the call itself had, and until the same moment.
+                    let skip = Skip {
+                        wait: skipped.until().map(|until| now.until(until)),
+                        ..skipped.skip
+                    };
                     state.dispatcher.note_other(now, job, What::Skipped(skip));
+                    skipped.cause.clone()
                 }
-                Ended::Dropped(reason) => state.dispatcher.note_drop(now, job, reason),
+                Ended::Dropped(reason) => {
+                    state.dispatcher.note_drop(now, job, *reason);
+                    None
+                }
                 _ => return None,
+            };
+            let number = state.take_noted(about, None)?.number;
+            if let Some(cause) = cause {
+                state.explain_noted(job.upstream, number, cause);
             }
-            state.take_noted(about, None)
+            Some(number)
         })
     }
 
     /// Records that the answer comes too late for whoever asked, as `what`. `leads` is the job, if it was submitted for this asker,
-    /// who is then no longer counted as one that waits for it. Gives the number of the record.
+    /// who is then no longer counted as one that waits for it. Gives the record.
     pub(crate) fn note_missed(
         &self,
         job: &Job,
@@ -400,7 +426,7 @@ impl Engine {
         leads: Option<JobId>,
         what: What,
         got: Got,
-    ) -> Option<u64> {
+    ) -> Option<Record> {
         self.shared.with(|state, now, _| {
             let payload = leads.and_then(|job| state.payloads.find(job));
             // A follower was not counted so far; the leader was, as one that waits.

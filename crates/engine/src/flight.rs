@@ -17,9 +17,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use weir_dispatch::{Asker, Job, Moment, Skip, UpstreamId, Wait, What};
 
-use crate::call::{Call, Ended};
+use crate::call::{Call, Ended, Skipped};
 use crate::engine::Engine;
-use crate::record::{Got, Whose};
+use crate::record::{Got, Receipt, Whose};
 
 use board::{Board, Flight, FlightSeat};
 use trip::Trip;
@@ -217,14 +217,15 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
 
 impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
     /// The answer will come too late for this asker, who got this instead; `skip` says why, and has a limit if the asker
-    /// leaves for that reason. A leader whose call is made already counts as one that was sent. To be told at most once.
-    pub fn miss(&mut self, skip: Skip, got: Got) {
-        // What has ended meanwhile is told as that.
+    /// leaves for that reason. Gives the skip as it is recorded. A leader whose call is made already counts as one that was
+    /// sent, and one that has ended meanwhile is told as that: neither is a skip. To be told at most once.
+    pub fn miss(&mut self, skip: Skip, got: Got) -> Option<Skipped> {
         if self.result().is_some() {
-            return;
+            return None;
         }
         if self.leads && self.is_called() {
-            return self.note_got(got);
+            self.note_got(got);
+            return None;
         }
         let (about, _, id) = self.flight.own.asked();
         let leads = id.filter(|_| self.leads);
@@ -238,8 +239,10 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
             Some(_) => What::Skipped(skip),
             None => What::Missed(skip),
         };
-        self.record = engine.note_missed(&self.job, &about, leads, what, got);
+        let record = engine.note_missed(&self.job, &about, leads, what, got);
+        self.record = record.as_ref().map(|record| record.number);
         self.counted = true;
+        record?.skipped()
     }
 
     /// The same for nobody: it only sees to it that the call is made, so nothing is told of it unless it leads.
@@ -255,6 +258,13 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
 
     /// What whoever asked got, where that is not the answer of the call.
     pub fn note_got(&self, got: Got) {
+        if let Some(Receipt { upstream, whose }) = self.receipt() {
+            self.flights.engine.note_got(upstream, &whose, got);
+        }
+    }
+
+    /// The record that tells what became of whoever asked, as far as there is one by now.
+    pub fn receipt(&self) -> Option<Receipt> {
         let (about, _, job) = self.flight.own.asked();
         let whose = match self.record {
             Some(number) => Whose::Number(number),
@@ -264,10 +274,10 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
                 about,
                 since: self.joined,
             },
-            None => return,
+            None => return None,
         };
-        let engine = &self.flights.engine;
-        engine.note_got(self.job.upstream, &whose, got);
+        let upstream = self.job.upstream;
+        Some(Receipt { upstream, whose })
     }
 
     /// Counts and records, once, what became of somebody who shares a call.
@@ -293,8 +303,8 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
             Some(Err(Ended::Panicked | Ended::TimedOut | Ended::Finished(_))) => {
                 engine.note_shared(&self.job, &about, shared, Got::Nothing)
             }
-            Some(Err(ended)) => engine.note_ended(&self.job, &about, *ended),
-            None => engine.note_ended(&self.job, &about, Ended::Cancelled),
+            Some(Err(ended)) => engine.note_ended(&self.job, &about, ended),
+            None => engine.note_ended(&self.job, &about, &Ended::Cancelled),
         };
     }
 }

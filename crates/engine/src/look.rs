@@ -39,6 +39,8 @@ pub struct Figures {
     pub counters: Counters,
     /// Whether our own network is known to be down.
     pub network_down: bool,
+    /// How many upstreams of all fronts showed it.
+    pub troubled: usize,
     /// How many upstreams it has.
     pub upstreams: usize,
 }
@@ -118,6 +120,7 @@ impl Engine {
             throttled,
             counters: state.counters.with(listeners),
             network_down: self.shared.weather.is_down(),
+            troubled: self.shared.weather.troubled(),
             upstreams: state.sides.iter().filter(|side| !side.gone).count(),
         }
     }

@@ -254,8 +254,9 @@ impl OwnRing {
         Some(lines.join("\n"))
     }
 
-    /// Takes in what was written, with its times moved; what is older than `oldest` or cannot be read is left out.
-    fn restore(&self, past: &RestoredPast, oldest: Moment) {
+    /// Takes in what was written, with its times moved; what is older than `oldest`, cannot be read or does not fit is left
+    /// out.
+    fn restore(&self, capacity: usize, past: &RestoredPast, oldest: Moment) {
         let moved = |at: Moment| Moment(at.0.saturating_add_signed(past.shift));
         let mut kept = self.0.lock();
         for line in past.text.lines() {
@@ -272,6 +273,9 @@ impl OwnRing {
                 });
             }
         }
+        // The oldest go, as they would have gone when the newer ones came.
+        let over = kept.ring.len().saturating_sub(capacity);
+        kept.ring.drain(..over);
     }
 }
 
@@ -280,7 +284,9 @@ impl Engine {
     pub fn restore_own(&self, past: &RestoredPast) {
         let now = self.shared.timeline.now();
         let history = self.shared.state.lock().history;
-        self.shared.own.restore(past, now - history);
+        self.shared
+            .own
+            .restore(self.shared.records, past, now - history);
     }
 
     /// Records a decision of the front, made `count` times since the last report.
@@ -344,7 +350,7 @@ mod tests {
     #[test]
     fn a_burst_keeps_its_latest_particulars_and_adds_up_the_rest() {
         let ring = OwnRing::default();
-        for (fill, example) in [(61, None), (63, Some("4be1")), (62, None)] {
+        for (fill, example) in [(61, None), (63, Some("4be19c07…90c2")), (62, None)] {
             let own = Own {
                 fill: Some(fill),
                 example: example.map(Into::into),
@@ -355,7 +361,7 @@ mod tests {
         let kept = ring.0.lock();
         let own = &kept.ring[0].own;
         assert_eq!((own.fill, own.concerned), (Some(62), 6));
-        assert_eq!(own.example.as_deref(), Some("4be1"));
+        assert_eq!(own.example.as_deref(), Some("4be19c07…90c2"));
     }
 
     #[test]
@@ -373,6 +379,25 @@ mod tests {
         let kept = ring.0.lock();
         let numbers: Vec<u64> = kept.ring.iter().map(|decision| decision.number).collect();
         assert_eq!(numbers, [2, 3, 4]);
+    }
+
+    #[test]
+    fn no_more_is_taken_in_than_is_kept() {
+        let ring = OwnRing::default();
+        for asker in ["a", "b", "c"] {
+            ring.push(3, Moment(0), own(Some(asker)), 1);
+        }
+        let past = RestoredPast {
+            text: ring.write().expect("something has changed"),
+            shift: 0,
+        };
+        let again = OwnRing::default();
+        again.restore(2, &past, Moment(0));
+        assert_eq!(told(&again), ["1 of Some(\"b\")", "1 of Some(\"c\")"]);
+        again.push(2, Moment(100 * SECOND), own(None), 1);
+        let kept = again.0.lock();
+        let numbers: Vec<u64> = kept.ring.iter().map(|one| one.number).collect();
+        assert_eq!(numbers, [3, 4], "numbers go on");
     }
 
     #[test]

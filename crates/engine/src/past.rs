@@ -206,6 +206,7 @@ fn shifted(what: What, moved: impl Fn(Moment) -> Moment) -> What {
         What::CooldownBegan {
             cooldown,
             rung,
+            failures,
             next,
             probe,
         } => What::CooldownBegan {
@@ -214,10 +215,16 @@ fn shifted(what: What, moved: impl Fn(Moment) -> Moment) -> What {
                 ..cooldown
             },
             rung,
+            failures,
             next,
             probe: moved(probe),
         },
         What::Retried { due } => What::Retried { due: moved(due) },
+        What::PutOff { due, reason, limit } => What::PutOff {
+            due: moved(due),
+            reason,
+            limit,
+        },
         what => what,
     }
 }

@@ -154,7 +154,7 @@ impl Told {
             Self::Nobody => {}
             Self::Ticket(cell) => cell.end(ended),
             Self::Hook(hook) => (hook.end)(ended),
-            Self::Several(all) => all.into_iter().for_each(|told| told.tell(ended)),
+            Self::Several(all) => all.into_iter().for_each(|told| told.tell(ended.clone())),
         }
     }
 }

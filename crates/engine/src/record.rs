@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_dispatch::{Asker, Class, JobId, Moment, What};
+use weir_dispatch::{Asker, Class, JobId, Moment, UpstreamId, What};
 
+use crate::call::Skipped;
 use crate::tally::Kind;
 
 pub(crate) use ring::{PackedCall, Records};
@@ -56,6 +57,19 @@ impl Record {
             end: None,
             got: None,
             job: None,
+        }
+    }
+
+    /// The skip that it tells of, if it does.
+    pub(crate) fn skipped(&self) -> Option<Skipped> {
+        match self.what {
+            What::Skipped(skip) | What::Missed(skip) => Some(Skipped {
+                skip,
+                at: self.at,
+                cause: self.cause.clone(),
+                number: Some(self.number),
+            }),
+            _ => None,
         }
     }
 }
@@ -145,6 +159,21 @@ pub(crate) enum Whose {
     },
 }
 
+/// Names the record that tells what became of somebody who asked, for what is known only when they are told.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    pub(crate) upstream: UpstreamId,
+    pub(crate) whose: Whose,
+}
+
+impl Receipt {
+    /// That of a skip at this upstream, if it was recorded.
+    pub fn of(upstream: UpstreamId, skipped: &Skipped) -> Option<Self> {
+        let whose = Whose::Number(skipped.number?);
+        Some(Self { upstream, whose })
+    }
+}
+
 impl Whose {
     fn is(&self, record: &Record) -> bool {
         let about_asker = matches!(
@@ -175,7 +204,7 @@ impl Whose {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_dispatch::{Decision, Start, UpstreamId};
+    use weir_dispatch::{Decision, Start};
 
     fn decision(job: u64, what: What) -> Decision {
         Decision {
@@ -408,6 +437,14 @@ mod tests {
         records.give(&of_job(3), Got::Fresh);
         let got: Vec<_> = records.newest().map(|one| one.got).collect();
         assert_eq!(got, [None, Some(Got::Nothing), None]);
+        // Whoever has nothing may be told when to come back, once.
+        for seconds in [60, 90] {
+            let after = Duration::from_secs(seconds);
+            records.give(&of_job(2), Got::Retry { after });
+        }
+        let after = Duration::from_secs(60);
+        let got: Vec<_> = records.newest().map(|one| one.got).collect();
+        assert_eq!(got, [None, Some(Got::Retry { after }), None]);
     }
 
     #[test]

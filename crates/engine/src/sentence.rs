@@ -44,9 +44,14 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::CooldownBegan {
             cooldown,
             rung,
+            failures,
             next,
             ..
-        } => cooling(record, cooldown, rung, next, scene),
+        } => {
+            // Records of earlier versions do not count them.
+            let failures = failures.max(rung.into());
+            cooling(record, cooldown, failures, next, scene)
+        }
         What::Healed => "answered and is open again".to_owned(),
         What::Skipped(skip) => return skipped(record, skip, scene),
         What::Missed(skip) => return missed(record, skip, scene),
@@ -54,19 +59,21 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::Duplicate => return duplicate(record, scene),
         What::Dropped { reason, limit } => return dropped(record, reason, limit, scene),
         What::Raised { from } => return raised(record, from, scene),
-        What::Retried { due } => retried(record, due, scene),
-        What::Cleared => "is called again: an operator cleared its cooldown".to_owned(),
+        What::Retried { due } => return retried(record, due, scene),
+        What::PutOff { due, reason, limit } => return put_off(record, due, reason, limit, scene),
+        What::Cleared => return format!("{who}: cooldown cleared by an operator."),
         What::SwitchedOff => switched_off(record),
         What::SwitchedOn => "was switched on by an operator".to_owned(),
     };
     format!("{who} {words}.")
 }
 
-/// The sentence of a front whose calls pause because our own network is down.
-pub fn our_network(upstreams: usize, next: Moment, scene: &Scene<'_>) -> String {
+/// The sentence of a front whose calls pause because our own network is down; `failed` upstreams showed it.
+pub fn our_network(failed: usize, next: Moment, scene: &Scene<'_>) -> String {
     let next = (scene.clock)(next, false);
+    let failed = grouped(failed as u64);
     format!(
-        "All {upstreams} upstreams fail at once, so this is our network: nobody was disabled. \
+        "{failed} upstreams fail at once, so this is our network: nobody was disabled. \
          Next try {next}."
     )
 }
@@ -94,7 +101,7 @@ fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scen
     let ended = match (end.kind, &record.cause) {
         (Kind::Done, _) => format!(" and answered in {took}"),
         (Kind::No | Kind::Again, None) => format!(" and said no in {took}"),
-        (Kind::Cut, None) => " and cut off as Weir stopped".to_owned(),
+        (Kind::Cut, None) => "; Weir stopped before it answered".to_owned(),
         (_, Some(cause)) => format!(": {cause}"),
         (_, None) => " and did not answer".to_owned(),
     };
@@ -113,7 +120,7 @@ fn waits(
             format!("waits: no calls are allowed {}", within(full.window))
         }
         (Wait::Window, Some(full)) => format!(
-            "waits: {} of {} calls {} used, next slot {}",
+            "waits: {} of {} calls used {}, next slot {}",
             grouped(full.used),
             grouped(full.limit),
             within(full.window),
@@ -138,7 +145,7 @@ fn waits(
 fn cooling(
     record: &Record,
     cooldown: Cooldown,
-    rung: u8,
+    failures: u32,
     next: Duration,
     scene: &Scene<'_>,
 ) -> String {
@@ -147,9 +154,12 @@ fn cooling(
     let why = record.cause.as_deref().unwrap_or("it did not answer");
     let ladder = match cooldown.cause {
         Cause::Throttled => String::new(),
-        _ => format!(" ({})", ladder(rung, record.at.until(cooldown.until), next)),
+        _ => format!(
+            " ({})",
+            ladder(failures, record.at.until(cooldown.until), next)
+        ),
     };
-    format!("is left alone for {length}, until {until}: {why}{ladder}")
+    format!("is cooling down for {length}, until {until}: {why}{ladder}")
 }
 
 fn disabled(
@@ -177,20 +187,20 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
             _ => String::new(),
         };
         let got = given(record, scene);
-        return format!("{who} skipped{whom}: an operator switched it off{why}.{got}");
+        return format!("{who} was skipped{whom}: an operator switched it off{why}.{got}");
     };
     let (next, got) = (record.at + wait, given(record, scene));
     let Some(limit) = skip.limit else {
         let until = (scene.clock)(next, false);
         let why = cause(record);
-        return format!("{who} skipped{whom}: it is cooling down until {until}{why}.{got}");
+        return format!("{who} was skipped{whom}: it is cooling down until {until}{why}.{got}");
     };
-    let jobs = record.class.map_or_else(
-        || "this job waits".to_owned(),
-        |class| format!("{} jobs wait", (scene.class)(class)),
+    let requests = record.class.map_or_else(
+        || "this request waits".to_owned(),
+        |class| format!("{} requests wait", (scene.class)(class)),
     );
     format!(
-        "{who} skipped{whom}: the next free slot is in {} ({}){}, and {jobs} at most {}.{got}",
+        "{who} was skipped{whom}: the next free slot is in {} ({}){}, and {requests} at most {}.{got}",
         span(wait),
         (scene.clock)(next, true),
         cause(record),
@@ -203,17 +213,17 @@ fn missed(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
     let whom = format!("{}{}", for_asker(record, scene), about(record));
     let why = match skip.wait {
         Some(Duration::ZERO) => {
-            "its turn had not come when the answer was due. The call stays queued".to_owned()
+            "the request was still queued at the deadline, and stays queued".to_owned()
         }
         Some(wait) => format!(
-            "the next free slot is in {} ({}){}, later than the answer is due. The call stays queued",
+            "the next free slot is in {} ({}){}, after the deadline. The request stays queued",
             span(wait),
             (scene.clock)(record.at + wait, true),
             cause(record)
         ),
-        None => "the call under way had not been answered when the answer was due".to_owned(),
+        None => "it had not answered by the deadline".to_owned(),
     };
-    format!("{who} skipped{whom}: {why}.{}", given(record, scene))
+    format!("{who} was skipped{whom}: {why}.{}", given(record, scene))
 }
 
 fn shared(record: &Record, with: Asker, after: Duration, scene: &Scene<'_>) -> String {
@@ -239,22 +249,29 @@ fn duplicate(record: &Record, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
     match record.about.words() {
         Some(what) => format!("{who}: {what} is already queued."),
-        None => format!("{who}: the same job is already queued."),
+        None => format!("{who}: the same request is already queued."),
     }
 }
 
 fn dropped(record: &Record, reason: DropReason, limit: u32, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
-    let whom = format!("{}{}", for_asker(record, scene), about(record));
-    let limit = grouped(limit);
-    let why = match reason {
-        DropReason::QueueFull => format!("queue full ({limit})"),
-        DropReason::Backlog => format!("its share of the queue ({limit}) is used up"),
-        DropReason::AgendaFull => format!("too many jobs are scheduled ({limit})"),
-        DropReason::Scheduled => "the same job is already scheduled".to_owned(),
-        DropReason::Gone => "the upstream was removed".to_owned(),
-    };
-    format!("{who} dropped{whom}: {why}.{}", given(record, scene))
+    let (what, why) = (about(record), drop_reason(reason, Some(limit)));
+    let from = (scene.asker)(record.asker);
+    let from = from.map_or_else(String::new, |asker| format!(" from {asker}"));
+    let got = given(record, scene);
+    format!("{who}: the request{from}{what} was dropped: {why}.{got}")
+}
+
+/// Why there was no room for a request, as records tell it and whoever asked; `limit` is how many fit, where that is known.
+pub fn drop_reason(reason: DropReason, limit: Option<u32>) -> String {
+    let limit = limit.map_or_else(String::new, |limit| format!(" ({})", grouped(limit)));
+    match reason {
+        DropReason::QueueFull => format!("queue full{limit}"),
+        DropReason::Backlog => format!("its share of the queue{limit} is used up"),
+        DropReason::AgendaFull => format!("too many requests are scheduled{limit}"),
+        DropReason::Scheduled => "the same request is already scheduled".to_owned(),
+        DropReason::Gone => "it is no longer configured".to_owned(),
+    }
 }
 
 fn raised(record: &Record, from: Class, scene: &Scene<'_>) -> String {
@@ -264,16 +281,26 @@ fn raised(record: &Record, from: Class, scene: &Scene<'_>) -> String {
         .map_or("a more urgent class", |class| (scene.class)(class));
     let asker = for_asker(record, scene);
     let what = about(record);
-    format!("{who}: a job was raised from {from} to {to}{asker}{what}.")
+    format!("{who}: a queued request was moved up from {from} to {to}{asker}{what}.")
 }
 
+/// A plan, not a promise: the queue may be full then.
 fn retried(record: &Record, due: Moment, scene: &Scene<'_>) -> String {
-    let next = (scene.clock)(due, true);
-    let what = about(record);
-    match &record.cause {
-        Some(cause) => format!("will be asked again at {next}{what}: {cause}"),
-        None => format!("will be asked again at {next}{what}: it did not answer"),
-    }
+    let (who, next, what) = (scene.upstream, (scene.clock)(due, true), about(record));
+    let why = record.cause.as_deref().unwrap_or("it did not answer");
+    format!("{who}: next try planned for {next}{what}, because {why}.")
+}
+
+fn put_off(
+    record: &Record,
+    due: Moment,
+    reason: DropReason,
+    limit: u32,
+    scene: &Scene<'_>,
+) -> String {
+    let (who, next, what) = (scene.upstream, (scene.clock)(due, true), about(record));
+    let why = drop_reason(reason, Some(limit));
+    format!("{who}: a planned request{what} was put off to {next}: {why}.")
 }
 
 fn switched_off(record: &Record) -> String {
@@ -306,22 +333,28 @@ fn cause(record: &Record) -> String {
 /// What whoever asked got, as a sentence of its own.
 fn given(record: &Record, scene: &Scene<'_>) -> String {
     let who =
-        (scene.asker)(record.asker).map_or_else(|| "The asker".to_owned(), |who| capital(&who));
+        (scene.asker)(record.asker).map_or_else(|| "The program".to_owned(), |who| capital(&who));
     match record.got {
         None | Some(Got::Fresh) => String::new(),
         Some(Got::Cached { age }) => {
             format!(" {who} got the cached answer, {} old.", words::age(age))
         }
-        Some(Got::Nothing) => format!(" {who} got nothing: no answer to this was in the cache."),
+        // Of one that is switched off, nothing is given that is cached either.
+        Some(Got::Nothing) if is_off(record) => format!(" {who} got nothing."),
+        Some(Got::Nothing) => format!(" {who} got nothing; nothing was cached for this question."),
         Some(Got::Retry { after }) => format!(" {who} was told to retry in {}.", span(after)),
     }
 }
 
-fn ladder(rung: u8, this: Duration, next: Duration) -> String {
-    // The last rung repeats, so there its number no longer counts failures.
+fn is_off(record: &Record) -> bool {
+    matches!(record.what, What::Skipped(skip) | What::Missed(skip) if skip.reason == Wait::Off)
+}
+
+fn ladder(failures: u32, this: Duration, next: Duration) -> String {
+    let failures = grouped(failures);
     match next > this {
-        true => format!("failure {rung}; the next pause would be {}", span(next)),
-        false => "pauses no longer grow".to_owned(),
+        true => format!("failure {failures}; the next pause would be {}", span(next)),
+        false => format!("failure {failures}; pauses no longer grow"),
     }
 }
 
@@ -341,11 +374,13 @@ pub fn window_name(window: Window) -> String {
     }
 }
 
-/// What is counted in a window is counted so: `this hour`, `in 5 min`.
+/// When what is counted in a window was counted: `this hour`, `today`, `in the last 5 min`.
 pub fn within(window: Window) -> String {
-    let named = [Window::MINUTE, Window::HOUR, Window::DAY].contains(&window);
-    let word = if named { "this" } else { "in" };
-    format!("{word} {}", window_name(window))
+    match window {
+        Window::DAY => "today".to_owned(),
+        Window::MINUTE | Window::HOUR => format!("this {}", window_name(window)),
+        _ => format!("in the last {}", window_name(window)),
+    }
 }
 
 /// A length of time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `12 h`.

@@ -204,7 +204,7 @@ impl Shared {
         }
         for (payload, ended) in effects.ended {
             let Payload { call, told, .. } = payload;
-            self.end(call, ended);
+            self.end(call, ended.clone());
             self.tell(|| told.tell(ended));
         }
         for call in effects.unused {

@@ -163,7 +163,7 @@ impl Side {
     }
 
     /// An attempt ended. Returns what it explained; if it explained nothing itself, it is explained here.
-    pub(crate) fn explain(&mut self, job: JobId, ended: Ended, now: Moment) -> Option<Arc<str>> {
+    pub(crate) fn explain(&mut self, job: JobId, ended: &Ended, now: Moment) -> Option<Arc<str>> {
         let own = self.said.iter().position(|(of, _)| *of == job);
         let own = own.map(|place| self.said.swap_remove(place).1);
         let words = own.or_else(|| match ended {

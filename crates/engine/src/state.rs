@@ -1,5 +1,6 @@
 //! What the engine's lock protects: the dispatcher and what is kept alongside it.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use weir_dispatch::{
 };
 use weir_store::state::SERIES;
 
-use crate::call::{Call, Ended, KEPT_BYTES};
+use crate::call::{Call, Ended, KEPT_BYTES, Skipped};
 use crate::flow::Flows;
 use crate::keeper::{AgendaChange, Changes, KeptPast, KeptUpstream, Memory};
 use crate::new_calls::NewCalls;
@@ -60,6 +61,9 @@ pub(crate) struct State {
     pub(crate) new_calls: NewCalls,
     /// Decisions on their way from the dispatcher to the records; kept only to spare an allocation at each step.
     pub(crate) decisions: Vec<Decision>,
+    /// Skips on their way from the records to whoever asked, in the order in which they were decided. Without a job: that
+    /// of a submission that was turned away.
+    pub(crate) skipped: VecDeque<(Option<JobId>, Arc<Skipped>)>,
     /// When records and states are handed over; `NEVER` while nothing has changed.
     pub(crate) past_at: Moment,
     /// How long after a change that is.
@@ -81,6 +85,10 @@ impl State {
         self.counters.asked += 1;
         // Before jobs leave the table: what was decided about them is told with what they are about.
         self.take_decisions(Some(&*call));
+        let turned_away = match entry {
+            Admission::Ended(end) => Some(self.plain(None, end)),
+            _ => None,
+        };
         // Jobs that ended must leave the table first: the new one may get the place of one of them.
         self.reap(None, effects);
         match entry {
@@ -97,8 +105,8 @@ impl State {
                 Some(job)
             }
             Admission::Ended(end) => {
-                let ended = plain(end);
-                self.counters.end_unsent(ended);
+                let ended = turned_away.unwrap_or_else(|| without_record(end, Moment(0)));
+                self.counters.end_unsent(&ended);
                 effects.ended.push((Payload::new(call, told), ended));
                 None
             }
@@ -170,9 +178,9 @@ impl State {
     pub(crate) fn reap(&mut self, own: Option<(JobId, Ended)>, effects: &mut Effects) {
         self.take_decisions(None);
         for (job, end) in self.dispatcher.take_ended() {
-            let ended = match (end, own) {
-                (End::Finished(_), Some((mine, ended))) if mine == job => ended,
-                _ => plain(end),
+            let ended = match (end, &own) {
+                (End::Finished(_), Some((mine, ended))) if *mine == job => ended.clone(),
+                _ => self.plain(Some(job), end),
             };
             let Some(payload) = self.payloads.remove(job) else {
                 continue;
@@ -180,10 +188,11 @@ impl State {
             if !payload.sent {
                 // As with a start: whoever asked may have been told long ago, and this is one of Weir's own.
                 self.counters.asked += u64::from(!payload.open);
-                self.counters.end_unsent(ended);
+                self.counters.end_unsent(&ended);
             }
             effects.ended.push((payload, ended));
         }
+        self.skipped.clear();
         if !self.keeps {
             drop(self.dispatcher.take_agenda_changes());
         }
@@ -218,8 +227,8 @@ impl State {
         self.decisions = taken;
     }
 
-    /// The same for a decision that the front asked to be noted; `got` is what whoever asked got. Gives its number.
-    pub(crate) fn take_noted(&mut self, about: &About, got: Option<Got>) -> Option<u64> {
+    /// The same for a decision that the front asked to be noted; `got` is what whoever asked got. Gives its record.
+    pub(crate) fn take_noted(&mut self, about: &About, got: Option<Got>) -> Option<Record> {
         let mut taken = std::mem::take(&mut self.decisions);
         self.dispatcher.take_decisions(&mut taken);
         let mut noted = None;
@@ -231,7 +240,7 @@ impl State {
             }
             let record = self.record_about(&decision, about.clone());
             record.got = got;
-            noted = Some(record.number);
+            noted = Some(record.clone());
         }
         self.decisions = taken;
         noted
@@ -244,7 +253,31 @@ impl State {
             (None, Some(call)) => call.about(),
             (None, None) => About::Nothing,
         };
-        self.record_about(decision, about);
+        let record = self.record_about(decision, about);
+        if matches!(decision.what, What::Skipped(_)) {
+            let skipped = record.skipped().map(Arc::new);
+            self.skipped
+                .extend(skipped.map(|skipped| (decision.job, skipped)));
+        }
+    }
+
+    /// The front knows why this was decided, of which it has just been told.
+    pub(crate) fn explain_noted(&mut self, upstream: UpstreamId, number: u64, cause: Arc<str>) {
+        let upstream = self.heir(upstream);
+        let records = &mut self.sides[upstream.0 as usize].records;
+        records.explain(number, cause);
+    }
+
+    /// An end about which the engine knows no more than the dispatcher, and why it was decided.
+    fn plain(&mut self, job: Option<JobId>, end: End) -> Ended {
+        let ended = without_record(end, Moment(0));
+        if !matches!(ended, Ended::Skipped(_)) {
+            return ended;
+        }
+        // Nearly always the first: jobs end in the order of their decisions.
+        let place = self.skipped.iter().position(|(of, _)| *of == job);
+        let skipped = place.and_then(|place| self.skipped.remove(place));
+        skipped.map_or(ended, |(_, skipped)| Ended::Skipped(skipped))
     }
 
     /// Makes a record of one decision, with the reason that it has at this moment.
@@ -363,12 +396,17 @@ impl State {
     }
 }
 
-/// An end about which the engine knows no more than the dispatcher.
-pub(crate) fn plain(end: End) -> Ended {
+/// An end of which nothing was recorded.
+pub(crate) fn without_record(end: End, at: Moment) -> Ended {
     match end {
         // Cannot happen: only a worker finishes a job, and it says how.
         End::Finished(_) => Ended::Panicked,
-        End::Skipped(skip) => Ended::Skipped(skip),
+        End::Skipped(skip) => Ended::Skipped(Arc::new(Skipped {
+            skip,
+            at,
+            cause: None,
+            number: None,
+        })),
         End::Dropped(reason) => Ended::Dropped(reason),
         End::Cancelled => Ended::Cancelled,
         End::Answered => Ended::Answered,

@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    pub(crate) fn of(ended: Ended) -> Self {
+    pub(crate) fn of(ended: &Ended) -> Self {
         match ended {
             Ended::Finished(Outcome::Done) => Self::Done,
             Ended::Finished(Outcome::No) => Self::No,
@@ -172,12 +172,12 @@ impl Counters {
         }
     }
 
-    pub(crate) fn end_unsent(&mut self, ended: Ended) {
+    pub(crate) fn end_unsent(&mut self, ended: &Ended) {
         match ended {
             Ended::Skipped(_) => self.skipped += 1,
             Ended::Dropped(reason) => {
                 self.dropped += 1;
-                self.dropped_full += u64::from(reason == DropReason::QueueFull);
+                self.dropped_full += u64::from(*reason == DropReason::QueueFull);
             }
             Ended::Shutdown => self.shut_down += 1,
             Ended::Answered => self.shared += 1,

@@ -36,8 +36,8 @@ impl Cell {
     }
 
     fn ended(&self) -> Option<Ended> {
-        match *self.0.lock() {
-            TicketState::Ended(ended) => Some(ended),
+        match &*self.0.lock() {
+            TicketState::Ended(ended) => Some(ended.clone()),
             TicketState::Waiting(_) => None,
         }
     }
@@ -76,7 +76,7 @@ impl Future for Ticket {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
         match &mut *self.cell.0.lock() {
-            TicketState::Ended(ended) => Poll::Ready(*ended),
+            TicketState::Ended(ended) => Poll::Ready(ended.clone()),
             TicketState::Waiting(waker) => {
                 match waker {
                     Some(waker) => waker.clone_from(context.waker()),

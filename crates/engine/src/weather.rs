@@ -111,6 +111,16 @@ impl Weather {
         !self.pause().is_zero()
     }
 
+    /// How many upstreams have failed since anything last succeeded, in a way that may be our own network's fault.
+    pub fn troubled(&self) -> usize {
+        let cloudy = self.0.cloudy.load(Ordering::Acquire);
+        if cloudy {
+            self.0.sky.lock().since_success as usize
+        } else {
+            0
+        }
+    }
+
     /// How long nothing has answered, while our own network is known to be down; since the start if nothing ever has.
     pub fn down_for(&self) -> Option<Duration> {
         let now = self.stamp(Instant::now());

@@ -98,7 +98,7 @@ impl Shared {
         let instant = Instant::now();
         let now = self.timeline.moment(instant);
         let upstream = started.upstream;
-        let finish = match ended {
+        let finish = match &ended {
             Ended::Finished(outcome) => {
                 if outcome.proves_network() {
                     self.weather.success(self.whom(upstream), instant);
@@ -142,7 +142,7 @@ impl State {
         let took = started.at.until(now);
         self.keep_past(now);
         let shown = self.heir(upstream).0 as usize;
-        match ended {
+        match &ended {
             Ended::Finished(Outcome::Moot) => {
                 self.settle_calls(upstream);
                 if let Some(noted) = started.record {
@@ -182,7 +182,7 @@ impl State {
     }
 
     /// Tells in the record of a call how it went. It has the words of the attempt whose end is being judged.
-    fn record_end(&mut self, started: &Started, noted: Noted, ended: Ended, end: CallEnd) {
+    fn record_end(&mut self, started: &Started, noted: Noted, ended: &Ended, end: CallEnd) {
         let side = &self.sides[started.upstream.0 as usize];
         let latest = &side.latest;
         let elsewhere = matches!(ended, Ended::Finished(Outcome::Elsewhere));

@@ -1,8 +1,7 @@
 //! The news front's card on the overview.
 
 use weir_engine::dispatch::Availability;
-use weir_engine::words::counted;
-use weir_engine::{Engine, UpstreamView, span};
+use weir_engine::{Engine, StateCounts, UpstreamView, span};
 use weir_web::{Card, CardState, CardView, Figure};
 
 use crate::config::server::example;
@@ -16,15 +15,16 @@ pub(crate) struct NewsCard(pub(crate) Engine, pub(crate) NntpFigures);
 
 impl Card for NewsCard {
     fn view(&self) -> CardView {
-        let rows = self.0.upstreams(0, usize::MAX);
-        if rows.is_empty() {
+        let briefs = self.0.briefs();
+        if briefs.is_empty() {
             let sentence = "No news server is configured yet. Add one.";
             return CardView::unconfigured(sentence, example());
         }
-        let views = rows.iter();
-        let views = views.filter_map(|row| self.0.upstream(row.upstream));
+        let views = briefs.iter();
+        let views = views.filter_map(|brief| self.0.upstream(brief.upstream));
         let away: Vec<UpstreamView> = views.filter(is_away).collect();
-        let state = match away.len() < rows.len() {
+        let counts = StateCounts::of(&briefs);
+        let state = match counts.may_answer() {
             true => CardState::Answering,
             false => CardState::Limited,
         };
@@ -34,7 +34,7 @@ impl Card for NewsCard {
         figures.push(Figure::count("Newsreaders", newsreaders));
         CardView {
             state,
-            sentence: sentence(rows.len(), &away),
+            sentence: sentence(&counts, &away),
             figures,
             lines: None,
         }
@@ -50,16 +50,11 @@ fn is_away(view: &UpstreamView) -> bool {
     }
 }
 
-fn sentence(all: usize, away: &[UpstreamView]) -> String {
-    let here = match (all, away.len()) {
-        (all, 0) => format!(
-            "{} in use.",
-            counted(all as u64, "news server", "news servers")
-        ),
-        (all, away) if all == away => {
-            "No news server is available: answering from what is stored.".to_owned()
-        }
-        (all, away) => format!("{} of {all} news servers in use.", all - away),
+fn sentence(counts: &StateCounts, away: &[UpstreamView]) -> String {
+    let open = counts.sentence("news server", "news servers");
+    let here = match counts.may_answer() {
+        true => open,
+        false => format!("{open} Until one answers, only what is stored can be read."),
     };
     let reasons = away.iter().take(NAMED).map(reason);
     let more = match away.len().saturating_sub(NAMED) {
@@ -105,12 +100,16 @@ mod tests {
     async fn whoever_is_away_is_named_with_the_reason_and_the_next_try() {
         let world = World::new(|_| {}).await;
         let card = NewsCard(world.engine.clone(), NntpFigures::default());
-        assert_eq!(card.view().sentence, "2 news servers in use.");
+        let untried = "None of the 2 news servers has been tried yet.";
+        assert_eq!(card.view().sentence, untried);
+        world.article(3).await;
+        let one = "1 of 2 news servers is open. 1 has not been tried yet.";
+        assert_eq!(card.view().sentence, one);
         world.servers[0].set(Behaviour::Close);
         world.article(1).await;
         let view = card.view();
         assert_eq!(view.state, CardState::Answering);
-        let start = "1 of 2 news servers in use. one is cooling down: the ";
+        let start = "1 of 2 news servers is open. one is cooling down: the ";
         assert!(view.sentence.starts_with(start), "{}", view.sentence);
         assert!(
             view.sentence.ends_with("; next try in 60 s."),
@@ -122,7 +121,7 @@ mod tests {
         world.article(2).await;
         let view = card.view();
         assert_eq!(view.state, CardState::Limited);
-        let start = "No news server is available: answering from what is stored. one is ";
+        let start = "0 of 2 news servers are open. Until one answers, only what is stored can be read. one is ";
         assert!(view.sentence.starts_with(start), "{}", view.sentence);
         assert!(view.sentence.contains(" two is cooling down: the "));
         world
@@ -130,7 +129,7 @@ mod tests {
             .iter()
             .for_each(|one| one.set(Behaviour::Good));
         tokio::time::sleep(Duration::from_secs(100)).await;
-        assert_eq!(card.view().sentence, "2 news servers in use.");
+        assert_eq!(card.view().sentence, "All 2 news servers are open.");
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use weir_engine::dispatch::{Asker, Class, Job, Skip, UpstreamId, Wait};
-use weir_engine::{Ended, Engine, Flights, Outward, Roster, Standing};
+use weir_engine::dispatch::{Asker, Availability, Class, Job, Skip, UpstreamId, Wait};
+use weir_engine::{Ended, Engine, Flights, Outward, Roster, Skipped, Standing};
 use weir_net::Roots;
 
 use crate::call::{
@@ -222,14 +222,25 @@ impl Federation {
 
     /// What somebody who asked this server now would be told, if it cannot be called.
     pub(crate) fn passed_over(&self, server: &Server) -> Option<NoAnswer> {
-        let rows = self.engine.upstreams(0, usize::MAX);
-        let row = rows.iter().find(|row| row.upstream == server.upstream)?;
-        let reason = left_alone(row.standing)?;
-        Some(NoAnswer::Ended(Ended::Skipped(Skip {
+        let view = self.engine.upstream(server.upstream)?;
+        let reason = left_alone(view.figures.standing)?;
+        let (until, cause) = match view.status.state {
+            Availability::Cooldown { until } | Availability::Disabled { until } => {
+                (Some(until), view.trouble.map(|trouble| trouble.reason))
+            }
+            _ => (None, view.off.map(|off| off.reason.into())),
+        };
+        let skip = Skip {
             reason,
-            wait: None,
+            wait: until.map(|until| view.at.until(until)),
             limit: None,
-        })))
+        };
+        Some(NoAnswer::Ended(Ended::Skipped(Arc::new(Skipped {
+            skip,
+            at: view.at,
+            cause,
+            number: None,
+        }))))
     }
 
     /// Ends all calls and closes all connections. A server that does not say goodbye is not waited for.

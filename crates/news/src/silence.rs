@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_engine::dispatch::{Moment, Wait, job};
-use weir_engine::{Ended, Engine, span};
+use weir_engine::{Ended, Engine, drop_reason, span};
 
 use crate::federation::NoAnswer;
 use crate::reading::SilentServer;
@@ -15,14 +15,17 @@ pub(crate) const COME_BACK: Duration = Duration::from_secs(10);
 
 /// What is said of a server that gave no answer.
 pub(crate) fn silent(engine: &Engine, server: &Server, why: &NoAnswer) -> SilentServer {
-    let ends = engine.rests([server.upstream]);
-    let until = ends
-        .into_iter()
-        .flatten()
-        .find(|until| *until != Moment::NEVER);
+    let until = match why {
+        NoAnswer::Ended(Ended::Skipped(told)) => told.until(),
+        _ => {
+            let ends = engine.rests([server.upstream]);
+            let mut ends = ends.into_iter().flatten();
+            ends.find(|until| *until != Moment::NEVER)
+        }
+    };
     SilentServer {
         name: Arc::from(server.name()),
-        reason: reason(engine, server, why),
+        reason: reason(server, why),
         retry_at: until.map(|until| seconds(engine, until)),
     }
 }
@@ -55,30 +58,27 @@ pub(crate) fn seconds(engine: &Engine, moment: Moment) -> i64 {
     since.as_secs().cast_signed()
 }
 
-fn reason(engine: &Engine, server: &Server, why: &NoAnswer) -> String {
+fn reason(server: &Server, why: &NoAnswer) -> String {
     let ended = match why {
         NoAnswer::Fault(fault) => return fault.to_string(),
         NoAnswer::Ended(ended) => ended,
     };
     match ended {
-        Ended::Skipped(skip) => {
-            let view = engine.upstream(server.upstream);
-            match skip.reason {
-                Wait::Off => "it is switched off".to_owned(),
-                Wait::Cooldown => match view.and_then(|view| view.trouble) {
-                    Some(trouble) => format!("it is cooling down: {}", trouble.reason),
-                    None => "it is cooling down".to_owned(),
-                },
-                Wait::Window => "its quota is used up".to_owned(),
-                Wait::Gap => "it was asked a moment ago".to_owned(),
-            }
+        Ended::Skipped(told) => {
+            let said = told.cause.as_deref().filter(|cause| !cause.is_empty());
+            let why = match told.skip.reason {
+                Wait::Off => "switched off by an operator",
+                Wait::Cooldown => "it is cooling down",
+                Wait::Window => "its quota is used up",
+                Wait::Gap => "it was asked a moment ago",
+            };
+            said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"))
         }
         Ended::TimedOut => {
             let time = span(server.entry().timeout);
             format!("it did not answer within {time}")
         }
-        Ended::Dropped(job::DropReason::Gone) => "it is no longer configured".to_owned(),
-        Ended::Dropped(_) => "it was not asked: the queue is full".to_owned(),
+        Ended::Dropped(reason) => format!("it was not asked: {}", drop_reason(*reason, None)),
         Ended::Shutdown => "it was not asked: Weir is stopping".to_owned(),
         Ended::Cancelled => "it was not asked in time".to_owned(),
         Ended::Panicked => "it was asked, and Weir failed; the log says why".to_owned(),

@@ -207,14 +207,15 @@ impl Downloads {
     /// What an operator has switched off has no next try that could be told.
     fn check_off(&self, indexer: &Indexer, job: &Job) -> Result<(), NoFile> {
         let engine = &self.model.engine;
-        let Some(off) = engine.upstream(indexer.upstream).and_then(|view| view.off) else {
+        let (_, why) = engine.next_wait(job.upstream, job.class, job.budget);
+        if why != Some(Wait::Off) {
             return Ok(());
-        };
+        }
         let skip = skip(Wait::Off, Duration::MAX, None);
-        engine.note_skip(job, &about_file(), skip, Got::Nothing);
-        let why = match off.reason.as_str() {
-            "" => String::new(),
-            reason => format!(": \u{201c}{reason}\u{201d}"),
+        let told = engine.note_skip(job, &about_file(), skip, Got::Nothing);
+        let why = match told.cause.as_deref() {
+            None | Some("") => String::new(),
+            Some(reason) => format!(": \u{201c}{reason}\u{201d}"),
         };
         let name = indexer.name();
         Err(NoFile::Off(format!(

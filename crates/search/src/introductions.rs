@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Class, Job, UpstreamId, Wait};
-use weir_engine::{Ended, Flights, Follower, Got, Lifetime};
+use weir_engine::{Ended, Flights, Follower, Got, Lifetime, Skipped};
 
 use crate::call::{CapsAnswer, CapsCall, about_caps};
 use crate::indexer::{Abilities, Indexer};
@@ -49,8 +49,13 @@ impl Introductions {
         // Not asked for nothing: a flight that nobody can wait for would only fill the queue.
         if let Some(why) = why.filter(|_| left.is_some_and(|left| wait > left)) {
             let job = job(indexer, asker, INTERACTIVE);
-            engine.note_skip(&job, &about_caps(), skip(why, wait, left), Got::Nothing);
-            return Err(Unanswered::Ended(Ended::Skipped(skip(why, wait, None))));
+            let too_late = skip(why, wait, left);
+            let told = engine.note_skip(&job, &about_caps(), too_late, Got::Nothing);
+            let told = Skipped {
+                skip: skip(why, wait, None),
+                ..told
+            };
+            return Err(Unanswered::Ended(Ended::Skipped(Arc::new(told))));
         }
         let follower = self.ask(indexer, asker, INTERACTIVE);
         let answer = match until {
@@ -66,7 +71,7 @@ impl Introductions {
                 Ok(known)
             }
             Ok(Err(fault)) => Err(Unanswered::Fault(fault.clone())),
-            Err(ended) => Err(Unanswered::Ended(*ended)),
+            Err(ended) => Err(Unanswered::Ended(ended.clone())),
         }
     }
 

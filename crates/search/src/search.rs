@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::{Moment, UpstreamId};
+use weir_engine::{Engine, Receipt};
 
 use crate::answer::IndexerAnswer;
 use crate::bill::{Bill, Cost};
@@ -58,6 +59,16 @@ pub(crate) struct Search {
     costs: watch::Receiver<Vec<Cost>>,
     /// Nobody wants it any more.
     pub(crate) stop: CancellationToken,
+    owed: Mutex<Owed>,
+}
+
+/// What is still to be recorded when whoever asked is told.
+#[derive(Default)]
+struct Owed {
+    /// Those who gave nothing so far.
+    receipts: Vec<Receipt>,
+    /// Whoever asked was told to come back after this time.
+    retry: Option<Duration>,
 }
 
 /// Figures of a search.
@@ -101,6 +112,7 @@ impl Search {
             changes: watch::Sender::new(0),
             costs,
             stop: CancellationToken::new(),
+            owed: Mutex::default(),
         };
         (search, bills)
     }
@@ -144,6 +156,24 @@ impl Search {
         // Whoever is woken looks at the parts.
         drop(parts);
         self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// One indexer gave nothing: where that is recorded, it is added what whoever asked is told.
+    pub(crate) fn owe(&self, engine: &Engine, receipt: Option<Receipt>) {
+        let mut owed = self.owed.lock();
+        if let (Some(receipt), Some(retry)) = (&receipt, owed.retry) {
+            engine.note_retry(receipt, retry);
+        }
+        owed.receipts.extend(receipt);
+    }
+
+    /// Whoever asked got nothing at all and is told to come back after this time.
+    pub(crate) fn told_to_retry(&self, engine: &Engine, after: Duration) {
+        let mut owed = self.owed.lock();
+        owed.retry = Some(after);
+        for receipt in &owed.receipts {
+            engine.note_retry(receipt, after);
+        }
     }
 
     /// The deadline has come for one indexer's part: what is recorded of it now is what whoever asked is told.

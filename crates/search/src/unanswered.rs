@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use weir_engine::dispatch::{Class, Moment, Skip, Wait, job};
-use weir_engine::{Ended, Engine, span};
+use weir_engine::dispatch::{Class, Moment, Skip, Wait};
+use weir_engine::{Ended, Engine, Skipped, drop_reason, span};
 
 use crate::indexer::Indexer;
 use crate::judge::IndexerFault;
@@ -25,7 +25,7 @@ impl Unanswered {
     /// Whether all that is missing is its turn, and that comes within this time.
     pub(crate) fn passes_within(&self, time: Duration) -> bool {
         match self {
-            Self::Ended(Ended::Skipped(skip)) => skip.wait.is_some_and(|wait| wait <= time),
+            Self::Ended(Ended::Skipped(told)) => told.skip.wait.is_some_and(|wait| wait <= time),
             _ => false,
         }
     }
@@ -45,19 +45,18 @@ impl Unanswered {
             Self::Ended(ended) => ended,
         };
         match ended {
-            Ended::Skipped(skip) => skipped(engine, indexer, &skip, class),
+            Ended::Skipped(told) => skipped(&told, class),
             Ended::TimedOut => {
                 let time = indexer.terms.timeout;
                 failed(format!("it did not answer within {}", span(time)))
             }
             Ended::Panicked => failed(PANICKED.to_owned()),
             Ended::Finished(_) => failed("it sent no usable answer".to_owned()),
-            Ended::Dropped(job::DropReason::Gone) => skipped_for_good("it is no longer configured"),
-            Ended::Dropped(_) => skipped_for_good("the queue is full"),
+            Ended::Dropped(reason) => skipped_for_good(&drop_reason(reason, None)),
             Ended::Shutdown => skipped_for_good("Weir is stopping"),
             // Cannot happen: whoever takes another node's answer has it.
             Ended::Answered => failed("another node's answer was of no use".to_owned()),
-            Ended::Cancelled => skipped_for_good("nobody wanted its answer any more"),
+            Ended::Cancelled => skipped_for_good("the request was cancelled"),
         }
     }
 }
@@ -72,29 +71,18 @@ pub(crate) fn skip(reason: Wait, wait: Duration, limit: Option<Duration>) -> Ski
     }
 }
 
-/// How far an indexer is whose turn comes too late.
-pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Class) -> PartState {
-    let view = engine.upstream(indexer.upstream);
-    let why = match skip.reason {
-        Wait::Off => {
-            let off = view.and_then(|view| view.off);
-            match off
-                .map(|off| off.reason)
-                .filter(|reason| !reason.is_empty())
-            {
-                Some(reason) => format!("switched off by an operator: {reason}"),
-                None => "switched off by an operator".to_owned(),
-            }
-        }
-        Wait::Cooldown => match view.and_then(|view| view.trouble) {
-            Some(trouble) => format!("it is cooling down: {}", trouble.reason),
-            None => "it is cooling down".to_owned(),
-        },
-        Wait::Window => "its quota is used up".to_owned(),
-        Wait::Gap => "it was asked a moment ago".to_owned(),
+/// How far an indexer is whose turn comes too late, in the words of the record that tells it.
+pub(crate) fn skipped(told: &Skipped, class: Class) -> PartState {
+    let said = told.cause.as_deref().filter(|cause| !cause.is_empty());
+    let why = match told.skip.reason {
+        Wait::Off => "switched off by an operator",
+        Wait::Cooldown => "it is cooling down",
+        Wait::Window => "its quota is used up",
+        Wait::Gap => "it was asked a moment ago",
     };
+    let why = said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"));
     let class = class_name(class);
-    let reason = match (skip.wait, skip.limit) {
+    let reason = match (told.skip.wait, told.skip.limit) {
         (Some(wait), Some(limit)) => format!(
             "{why}. Next try in {}; {class} searches wait at most {}",
             span(wait),
@@ -103,8 +91,10 @@ pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Cl
         (Some(wait), None) => format!("{why}. Next try in {}", span(wait)),
         (None, _) => why,
     };
-    let until = skip.wait.map(|wait| engine.timeline().now() + wait);
-    PartState::Skipped { reason, until }
+    PartState::Skipped {
+        reason,
+        until: told.until(),
+    }
 }
 
 /// When an indexer that cools down may be asked again.

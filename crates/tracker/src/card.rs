@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use weir_engine::StateCounts;
 use weir_engine::words::counted;
 use weir_web::{Card, CardOverload, CardState, CardView, Figure, Upstreams};
 
@@ -156,6 +157,10 @@ impl Look {
         if count > 0 {
             let trackers = counted(count as u64, "tracker", "trackers");
             sentence += &format!(" Announces go on to {trackers}.");
+            let counts = StateCounts::of(&self.forwarders().engine().briefs());
+            if counts.open < counts.all {
+                sentence += &format!(" {}", counts.sentence("tracker", "trackers"));
+            }
         }
         match self.sharing() {
             Some(sharing) if sharing.is_alone() => {

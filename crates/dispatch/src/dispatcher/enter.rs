@@ -27,8 +27,8 @@ pub(super) struct Demand {
 /// Where a job that is let in goes.
 enum Destination {
     Queue,
-    /// No room now; again at this moment.
-    Later(Moment),
+    /// No room now, for this reason; again at this moment.
+    Later(Moment, DropReason),
 }
 
 impl Dispatcher {
@@ -54,7 +54,7 @@ impl Dispatcher {
                 self.join_queue(slot, now);
                 Admission::Queued(id)
             }
-            Ok(Destination::Later(due)) => self.enter_agenda(job, due, now),
+            Ok(Destination::Later(due, _)) => self.enter_agenda(job, due, now),
             Err(end) => self.turn_away(job, end, now),
         }
     }
@@ -187,7 +187,7 @@ impl Dispatcher {
         };
         match self.policy.classes[usize::from(demand.class.0)].overflow {
             Overflow::Drop => Err(End::Dropped(full)),
-            Overflow::Agenda => Ok(Destination::Later(now + self.policy.put_off)),
+            Overflow::Agenda => Ok(Destination::Later(now + self.policy.put_off, full)),
         }
     }
 
@@ -304,11 +304,15 @@ impl Dispatcher {
         // Rule 21. `now` is the due moment, not the moment of the operation (rule 5).
         match self.room(&self.demand(slot), now) {
             Ok(Destination::Queue) => self.join_queue(slot, now),
-            Ok(Destination::Later(_)) | Err(End::Dropped(_)) => {
+            Ok(Destination::Later(_, reason)) | Err(End::Dropped(reason)) => {
                 // Rule 22: whatever its class does with overflow, a job that was taken in is not dropped for it.
                 // At least a moment later, or it would be due again at once and time stand still.
                 let put_off = self.policy.put_off.max(Duration::from_nanos(1));
-                self.schedule(slot, now + put_off);
+                let due = now + put_off;
+                self.schedule(slot, due);
+                // Whoever was told when it would be tried is told that it is not.
+                let limit = self.limit_of(reason);
+                self.note(slot, now, What::PutOff { due, reason, limit });
             }
             Err(end) => {
                 if let End::Skipped(skip) = end {

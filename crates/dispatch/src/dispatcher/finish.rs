@@ -155,6 +155,7 @@ impl Dispatcher {
             let began = What::CooldownBegan {
                 cooldown,
                 rung,
+                failures: up.health.failures(),
                 next,
                 probe,
             };

@@ -1,6 +1,6 @@
 //! The agenda: exact times, nothing lost, a visible end.
 
-use weir_dispatch::{Admission, DropReason, End, Finish, Job, JobId, Moment, Policy, Wait};
+use weir_dispatch::{Admission, DropReason, End, Finish, Job, JobId, Moment, Policy, Wait, What};
 
 use crate::front::*;
 
@@ -63,6 +63,15 @@ fn a_due_job_that_finds_the_queue_full_is_put_off_ten_seconds_and_never_lost() {
     for &id in &ids[3..] {
         let row = front.both.real.agenda_row(id).expect("it was put off");
         assert_eq!(row.due, at(15));
+        let put_off = What::PutOff {
+            due: at(15),
+            reason: DropReason::QueueFull,
+            limit: 3,
+        };
+        let told = front.decisions(up);
+        let told = told.iter().find(|one| one.job == Some(id));
+        let told = told.map(|one| (one.at, one.what));
+        assert_eq!(told, Some((at(5), put_off)));
     }
     front.now = at(100);
     assert_eq!(front.status().scheduled, 3, "again and again");

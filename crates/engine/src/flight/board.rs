@@ -229,11 +229,11 @@ impl<T> FlightState<T> {
         if let Some(answer) = &self.answer {
             return Some(Ok(answer.clone()));
         }
-        let (launch, ended) = self.failed;
-        if launch >= seat.launch {
-            return Some(Err(ended));
+        let (launch, ended) = &self.failed;
+        if *launch >= seat.launch {
+            return Some(Err(ended.clone()));
         }
-        self.over.map(Err)
+        self.over.clone().map(Err)
     }
 }
 

@@ -170,7 +170,7 @@ struct Unlaunched<'a, K: FlightKey, T: FlightAnswer> {
 
 impl<K: FlightKey, T: FlightAnswer> Drop for Unlaunched<'_, K, T> {
     fn drop(&mut self) {
-        if let Some(ended) = self.ended {
+        if let Some(ended) = self.ended.take() {
             self.flights.land(self.key, self.flight, 1, ended);
         }
     }

@@ -75,7 +75,7 @@ fn refused(decision: &OwnDecision) -> String {
     )
 }
 
-/// `First announce of 4be1…90c2`, `1,204 first announces`.
+/// `First announce of 4be19c07…90c2`, `1,204 first announces`.
 fn subject(decision: &OwnDecision) -> String {
     let (about, count) = (&*decision.own.about, decision.count);
     if count > 1 || about == about::COMPLETED {
@@ -120,7 +120,7 @@ fn why(decision: &OwnDecision) -> String {
             let fill = own.fill.unwrap_or_default();
             format!("queue at {fill} %, top {limit} asked")
         }
-        OwnReason::Slow => "slow ones hold half of the queue already".to_owned(),
+        OwnReason::Slow => "slow forwarders already hold half the queue".to_owned(),
         OwnReason::EventsFull => format!("{limit} events were waiting already"),
     }
 }
@@ -197,14 +197,14 @@ mod tests {
         );
         let full = Own {
             retry: seconds(1800),
-            example: Some("4be1…90c2 (qBittorrent 4.6.5)".into()),
+            example: Some("4be19c07…90c2 (qBittorrent 4.6.5)".into()),
             ..own(refused, OwnReason::QueueFull, first, 10_000)
         };
         assert_eq!(
             both(full.clone()),
             [
-                "First announce of 4be1…90c2 (qBittorrent 4.6.5) refused: queue full (10,000), told to retry in 30 minutes.",
-                "1,000 first announces refused: queue full (10,000), told to retry in 30 minutes; most recently of 4be1…90c2 (qBittorrent 4.6.5).",
+                "First announce of 4be19c07…90c2 (qBittorrent 4.6.5) refused: queue full (10,000), told to retry in 30 minutes.",
+                "1,000 first announces refused: queue full (10,000), told to retry in 30 minutes; most recently of 4be19c07…90c2 (qBittorrent 4.6.5).",
             ]
         );
         let answered = Own {
@@ -222,14 +222,14 @@ mod tests {
     fn dropped_announces_and_events() {
         let dropped = OwnKind::Dropped;
         let again = Own {
-            example: Some("4be1…90c2".into()),
+            example: Some("4be19c07…90c2".into()),
             ..own(dropped, OwnReason::QueueFull, about::AGAIN, 10_000)
         };
         assert_eq!(
             both(again),
             [
-                "Re-announce of 4be1…90c2 dropped: queue full (10,000).",
-                "1,000 re-announces dropped: queue full (10,000); most recently of 4be1…90c2.",
+                "Re-announce of 4be19c07…90c2 dropped: queue full (10,000).",
+                "1,000 re-announces dropped: queue full (10,000); most recently of 4be19c07…90c2.",
             ]
         );
         let completed = own(dropped, OwnReason::EventsFull, about::COMPLETED, 110_000);
@@ -271,7 +271,7 @@ mod tests {
         };
         assert_eq!(
             both(slow)[0],
-            "3 forwarders left out: slow ones hold half of the queue already."
+            "3 forwarders left out: slow forwarders already hold half the queue."
         );
         let asker = Some("203.0.113.7".into());
         let completed = Own {

@@ -403,10 +403,12 @@ impl Records {
             return;
         };
         let newest = newest.unpacked(made);
-        // Of whoever shared a call that came to nothing, only the front knows whether something older was there.
-        let is_open = match newest.what {
-            What::Shared { .. } => matches!(newest.got, None | Some(Got::Nothing)),
-            _ => newest.got.is_none(),
+        // Of whoever shared a call that came to nothing, only the front knows whether something older was there; and whoever
+        // has nothing of any upstream is told when to come back.
+        let is_open = match (newest.what, newest.got, got) {
+            (_, None, _) | (What::Shared { .. }, Some(Got::Nothing), _) => true,
+            (_, Some(Got::Nothing), Got::Retry { .. }) => true,
+            _ => false,
         };
         if is_open {
             newest.got = Some(got);

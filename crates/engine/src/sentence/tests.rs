@@ -63,11 +63,12 @@ fn say(what: What) -> String {
     tell(&record(what))
 }
 
-fn cooling_down(cause: Cause, secs: u64, rung: u8, next: u64) -> What {
+fn cooling_down(cause: Cause, secs: u64, failures: u32, next: u64) -> What {
     let until = at(NOW + secs);
     What::CooldownBegan {
         cooldown: Cooldown { until, cause },
-        rung,
+        rung: 3,
+        failures,
         next: self::secs(next),
         probe: until,
     }
@@ -91,6 +92,7 @@ fn kind(what: &What) -> usize {
         What::SwitchedOff => 11,
         What::SwitchedOn => 12,
         What::Missed(_) => 13,
+        What::PutOff { .. } => 14,
     }
 }
 
@@ -144,15 +146,15 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             cooling_down(Cause::Throttled, 900, 0, 60),
-            "harbor is left alone for 15 min, until 14:32: it did not answer.",
+            "harbor is cooling down for 15 min, until 14:32: it did not answer.",
         ),
         (
             cooling_down(Cause::Failed, 900, 3, 1800),
-            "harbor is left alone for 15 min, until 14:32: it did not answer (failure 3; the next pause would be 30 min).",
+            "harbor is cooling down for 15 min, until 14:32: it did not answer (failure 3; the next pause would be 30 min).",
         ),
         (
-            cooling_down(Cause::Failed, 86_400, 9, 86_400),
-            "harbor is left alone for 24 h, until 14:17: it did not answer (pauses no longer grow).",
+            cooling_down(Cause::Failed, 86_400, 12, 86_400),
+            "harbor is cooling down for 24 h, until 14:17: it did not answer (failure 12; pauses no longer grow).",
         ),
         (
             cooling_down(Cause::Rejected, 21_600, 7, 43_200),
@@ -161,15 +163,15 @@ fn samples() -> Vec<(What, &'static str)> {
         (What::Healed, "harbor answered and is open again."),
         (
             skip(Wait::Gap, Some(74), Some(60)),
-            "harbor skipped for Sonarr: the next free slot is in 74 s (14:18:14), and background jobs wait at most 60 s.",
+            "harbor was skipped for Sonarr: the next free slot is in 74 s (14:18:14), and background requests wait at most 60 s.",
         ),
         (
             skip(Wait::Cooldown, Some(900), None),
-            "harbor skipped for Sonarr: it is cooling down until 14:32.",
+            "harbor was skipped for Sonarr: it is cooling down until 14:32.",
         ),
         (
             skip(Wait::Off, None, None),
-            "harbor skipped for Sonarr: an operator switched it off.",
+            "harbor was skipped for Sonarr: an operator switched it off.",
         ),
         (
             shared(2),
@@ -179,39 +181,47 @@ fn samples() -> Vec<(What, &'static str)> {
             shared(0),
             "harbor: Sonarr got the answer to the same question that another program asked 2 s earlier.",
         ),
-        (What::Duplicate, "harbor: the same job is already queued."),
+        (
+            What::Duplicate,
+            "harbor: the same request is already queued.",
+        ),
         (
             dropped(DropReason::QueueFull, 10_000),
-            "harbor dropped for Sonarr: queue full (10,000).",
+            "harbor: the request from Sonarr was dropped: queue full (10,000).",
         ),
         (
             dropped(DropReason::Backlog, 32),
-            "harbor dropped for Sonarr: its share of the queue (32) is used up.",
+            "harbor: the request from Sonarr was dropped: its share of the queue (32) is used up.",
         ),
         (
             dropped(DropReason::AgendaFull, 100_000),
-            "harbor dropped for Sonarr: too many jobs are scheduled (100,000).",
+            "harbor: the request from Sonarr was dropped: too many requests are scheduled (100,000).",
         ),
         (
             dropped(DropReason::Scheduled, 0),
-            "harbor dropped for Sonarr: the same job is already scheduled.",
+            "harbor: the request from Sonarr was dropped: the same request is already scheduled.",
         ),
         (
             dropped(DropReason::Gone, 0),
-            "harbor dropped for Sonarr: the upstream was removed.",
+            "harbor: the request from Sonarr was dropped: it is no longer configured.",
         ),
         (
             What::Raised { from: Class(3) },
-            "harbor: a job was raised from background to background for Sonarr.",
+            "harbor: a queued request was moved up from background to background for Sonarr.",
         ),
         (
             What::Retried { due: at(NOW + 2) },
-            "harbor will be asked again at 14:17:02: it did not answer.",
+            "harbor: next try planned for 14:17:02, because it did not answer.",
         ),
         (
-            What::Cleared,
-            "harbor is called again: an operator cleared its cooldown.",
+            What::PutOff {
+                due: at(NOW + 10),
+                reason: DropReason::QueueFull,
+                limit: 10_000,
+            },
+            "harbor: a planned request was put off to 14:17:10: queue full (10,000).",
         ),
+        (What::Cleared, "harbor: cooldown cleared by an operator."),
         (What::SwitchedOff, "harbor was switched off by an operator."),
         (What::SwitchedOn, "harbor was switched on by an operator."),
         (
@@ -220,7 +230,7 @@ fn samples() -> Vec<(What, &'static str)> {
                 wait: Some(secs(74)),
                 limit: None,
             }),
-            "harbor skipped for Sonarr: the next free slot is in 74 s (14:18:14), later than the answer is due. The call stays queued.",
+            "harbor was skipped for Sonarr: the next free slot is in 74 s (14:18:14), after the deadline. The request stays queued.",
         ),
     ]
 }
@@ -236,11 +246,11 @@ fn an_answer_that_comes_too_late_says_how_far_its_call_was() {
     };
     assert_eq!(
         missed(Some(0)),
-        "harbor skipped for Sonarr: its turn had not come when the answer was due. The call stays queued."
+        "harbor was skipped for Sonarr: the request was still queued at the deadline, and stays queued."
     );
     assert_eq!(
         missed(None),
-        "harbor skipped for Sonarr: the call under way had not been answered when the answer was due."
+        "harbor was skipped for Sonarr: it had not answered by the deadline."
     );
 }
 
@@ -269,12 +279,12 @@ fn whoever_shares_a_call_in_vain_says_what_it_got() {
 
 #[test]
 fn every_kind_of_record_has_its_sentence() {
-    let mut seen = [false; 14];
+    let mut seen = [false; 15];
     for (what, words) in samples() {
         assert_eq!(say(what), words);
         seen[kind(&what)] = true;
     }
-    assert_eq!(seen, [true; 14], "a kind without a sample");
+    assert_eq!(seen, [true; 15], "a kind without a sample");
 }
 
 #[test]
@@ -293,20 +303,20 @@ fn a_full_window_is_told_with_its_numbers() {
     for (window, said) in [
         (Window::MINUTE, "this minute"),
         (Window::HOUR, "this hour"),
-        (Window::DAY, "this day"),
-        (seconds(90), "in 90 s"),
-        (seconds(300), "in 5 min"),
-        (seconds(7200), "in 2 h"),
-        (seconds(30 * 86_400), "in 30 days"),
+        (Window::DAY, "today"),
+        (seconds(90), "in the last 90 s"),
+        (seconds(300), "in the last 5 min"),
+        (seconds(7200), "in the last 2 h"),
+        (seconds(30 * 86_400), "in the last 30 days"),
     ] {
         assert_eq!(
             say(waits(window, 1000)),
-            format!("harbor waits: 1,000 of 1,000 calls {said} used, next slot 14:41.")
+            format!("harbor waits: 1,000 of 1,000 calls used {said}, next slot 14:41.")
         );
     }
     assert_eq!(
         say(waits(Window::DAY, 0)),
-        "harbor waits: no calls are allowed this day."
+        "harbor waits: no calls are allowed today."
     );
 }
 
@@ -323,7 +333,7 @@ fn what_came_from_outside_is_said_where_it_belongs() {
             cooling_down(Cause::Throttled, 900, 0, 60),
             "it says we ask too often"
         ),
-        "harbor is left alone for 15 min, until 14:32: it says we ask too often."
+        "harbor is cooling down for 15 min, until 14:32: it says we ask too often."
     );
     assert_eq!(
         told(What::SwitchedOff, "account renewal"),
@@ -336,7 +346,7 @@ fn what_came_from_outside_is_said_where_it_belongs() {
     });
     assert_eq!(
         told(skip, "it answered 503"),
-        "harbor skipped for Sonarr: it is cooling down until 14:32, because it answered 503."
+        "harbor was skipped for Sonarr: it is cooling down until 14:32, because it answered 503."
     );
 }
 
@@ -381,12 +391,48 @@ fn a_call_is_told_with_its_question_its_end_and_what_the_asker_got() {
     };
     assert_eq!(
         told(Got::Nothing).as_deref(),
-        Some("Sonarr got nothing: no answer to this was in the cache.")
+        Some("Sonarr got nothing; nothing was cached for this question.")
     );
     let after = secs(300);
     assert_eq!(
         told(Got::Retry { after }).as_deref(),
         Some("Sonarr was told to retry in 5 min.")
+    );
+}
+
+#[test]
+fn of_an_upstream_that_is_off_nothing_is_said_about_the_cache() {
+    let skip = Skip {
+        reason: Wait::Off,
+        wait: None,
+        limit: None,
+    };
+    let skipped = Record {
+        got: Some(Got::Nothing),
+        ..record(What::Skipped(skip))
+    };
+    assert_eq!(
+        tell(&skipped),
+        "harbor was skipped for Sonarr: an operator switched it off. Sonarr got nothing."
+    );
+}
+
+#[test]
+fn a_call_that_a_stop_cut_off_says_so() {
+    let cut = Record {
+        end: Some(CallEnd {
+            kind: Kind::Cut,
+            took: secs(1),
+        }),
+        ..record(What::Started {
+            waited: secs(0),
+            reason: None,
+            attempt: 1,
+        })
+    };
+    assert_eq!(
+        tell(&cut),
+        "harbor was called at once for Sonarr; Weir stopped before it answered."
     );
 }
 
@@ -403,7 +449,7 @@ fn our_own_network_is_one_sentence_for_all() {
     };
     assert_eq!(
         words,
-        "All 17 upstreams fail at once, so this is our network: nobody was disabled. Next try 14:33."
+        "17 upstreams fail at once, so this is our network: nobody was disabled. Next try 14:33."
     );
 }
 

@@ -226,7 +226,7 @@ async fn shutdown_ends_every_job_within_the_drain_time_and_leaves_nothing() {
     let ends = [&quick, &endless, &busy, &queued, &scheduled].map(|ticket| ticket.ended());
     let cut = Some(Ended::Shutdown);
     let done = Some(Ended::Finished(Outcome::Done));
-    assert_eq!(ends, [done, cut, cut, cut, cut]);
+    assert_eq!(ends, [done, cut.clone(), cut.clone(), cut.clone(), cut]);
     let late = desk.engine.submit(job(one, RSS), mortal(Step::Never));
     assert_eq!(late.ended(), Some(Ended::Shutdown));
     assert_eq!(alive.count(), 0);
@@ -341,7 +341,7 @@ async fn every_call_hears_of_its_end_once_made_or_not() {
         .submit_detached(job(two, RSS), noting("queued", &[]));
     desk.engine.remove_upstream(two);
     let gone = Ended::Dropped(DropReason::Gone);
-    assert_eq!(take_ends(), [("queued", gone)]);
+    assert_eq!(take_ends(), [("queued", gone.clone())]);
     desk.engine
         .submit_detached(job(two, RSS), noting("late", &[]));
     assert_eq!(take_ends(), [("late", gone)], "within the submission");

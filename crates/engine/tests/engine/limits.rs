@@ -92,13 +92,53 @@ async fn max_wait_of_a_class_skips() {
         wait: Some(secs(30)),
         limit: Some(secs(15)),
     };
-    assert_eq!(rss.await, Ended::Skipped(skip));
+    let Ended::Skipped(told) = rss.await else {
+        panic!("it is skipped");
+    };
+    assert_eq!(told.skip, skip);
+    let recorded = desk.engine.decisions(one, None, 1).remove(0);
+    assert_eq!((told.at, recorded.what), (recorded.at, What::Skipped(skip)));
+    assert_eq!(told.until(), Some(recorded.at + secs(30)));
     // Background may wait a minute, which is just what it has to.
     let background = desk
         .engine
         .submit(job(one, BACKGROUND), desk.done("background"));
     assert_eq!(background.await, Ended::Finished(Outcome::Done));
     assert_eq!(desk.started(), ["first", "background"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_skip_is_told_with_the_reason_and_the_time_of_its_record() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let throttled = |seconds, words| {
+        let retry_after = Some(secs(seconds));
+        desk.ready(
+            "call",
+            Step::Said(Outcome::Throttled { retry_after }, words),
+        )
+    };
+    let first = desk.engine.submit(
+        job(one, INTERACTIVE),
+        throttled(600, "it asked for ten minutes"),
+    );
+    first.await;
+    let skipped = desk.engine.submit(job(one, RSS), desk.done("rss"));
+    let recorded = desk.engine.decisions(one, None, 1).remove(0);
+    pass(secs(5)).await;
+    let probe = throttled(1200, "it asked for twenty minutes");
+    desk.engine.probe(one, probe, Default::default()).await;
+    let trouble = desk.engine.upstream(one).and_then(|view| view.trouble);
+    assert_eq!(
+        &*trouble.expect("it cools down").reason,
+        "it asked for twenty minutes"
+    );
+    let Ended::Skipped(told) = skipped.await else {
+        panic!("it is skipped");
+    };
+    assert_eq!(told.cause.as_deref(), Some("it asked for ten minutes"));
+    assert_eq!((told.at, &told.cause), (recorded.at, &recorded.cause));
+    assert_eq!(told.until(), Some(recorded.at + secs(600)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,7 +157,7 @@ async fn max_wait_given_with_the_job_counts_instead() {
         .submit(with(INTERACTIVE, secs(5)), desk.done("impatient"));
     assert!(matches!(
         impatient.await,
-        Ended::Skipped(Skip { limit: Some(_), .. })
+        Ended::Skipped(told) if told.skip.limit.is_some()
     ));
     let patient = desk
         .engine

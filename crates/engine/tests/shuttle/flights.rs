@@ -54,10 +54,10 @@ fn three_ask(first: Ended) {
     let board = Arc::new(Sky::new());
     let askers: Vec<_> = (0..3)
         .map(|_| {
-            let board = board.clone();
+            let (board, first) = (board.clone(), first.clone());
             thread::spawn(move || {
                 ask(&board, |launch| match launch {
-                    1 => Err(first),
+                    1 => Err(first.clone()),
                     launch => Ok(launch),
                 })
             })

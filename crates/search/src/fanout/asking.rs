@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Class, Job, Wait};
-use weir_engine::{About, Ended, Follower, Got};
+use weir_engine::{About, Ended, Follower, Got, Receipt, Skipped};
 
 use crate::answer::{AnswerKey, IndexerAnswer, SearchAnswer};
 use crate::bill::Bill;
@@ -146,8 +146,8 @@ impl<'a> Asking<'a> {
         }
         let (job, skip) = (self.job(class), skip(Wait::Off, wait, None));
         let about = about_query(&self.question().query);
-        engine.note_skip(&job, &about, skip, Got::Nothing);
-        self.set(skipped(engine, self.indexer, &skip, class));
+        let told = engine.note_skip(&job, &about, skip, Got::Nothing);
+        self.set_skipped(&told, class);
         true
     }
 
@@ -191,15 +191,20 @@ impl<'a> Asking<'a> {
         let class = self.question().class;
         let (job, late) = (self.job(class), self.late(asked, class));
         if let Some(late) = late
-            && !self.stays(late, &job, asked)
+            && !self.stays(late, &job)
         {
+            self.leave(late, &job, asked);
             return self.refresh(asked);
         }
         let mut follower = self.join(asked, job);
-        if let Some(TooLate { why, wait, .. }) = late {
-            follower.miss(skip(why, wait, None), asked.instead());
+        let mut told = false;
+        // Its turn may have come in between.
+        if let Some(TooLate { why, wait, .. }) = late.filter(|_| !follower.is_called())
+            && let Some(late) = follower.miss(skip(why, wait, None), asked.instead())
+        {
+            self.set_skipped(&late, class);
+            told = true;
         }
-        let mut told = late.is_some();
         let ended = self.wait_for(&mut follower, asked, class, &mut told).await;
         let Some(ended) = ended else {
             drop(follower);
@@ -237,6 +242,7 @@ impl<'a> Asking<'a> {
             }
         };
         follower.note_got(asked.instead());
+        self.owe(follower.receipt());
         // Whoever was told of a skip is told once: what becomes of the call then is a record of its own.
         if !told || self.search.is_asking(self.at) {
             self.set_without(unanswered, class);
@@ -259,12 +265,17 @@ impl<'a> Asking<'a> {
                 biased;
                 ended = &mut *follower => return Some(ended),
                 (wait, why) = &mut put_off, if !*told => {
+                    if follower.is_called() {
+                        put_off.set(follower.put_off(deadline));
+                        continue;
+                    }
                     *told = true;
                     let hold_max = self.rules.hold_max;
                     let is_hopeless = wait > hold_max;
                     let skip = skip(why, wait, is_hopeless.then_some(hold_max));
-                    follower.miss(skip, asked.instead());
-                    self.set(skipped(&self.model().engine, self.indexer, &skip, class));
+                    if let Some(told) = follower.miss(skip, asked.instead()) {
+                        self.set_skipped(&told, class);
+                    }
                     if is_hopeless {
                         return None;
                     }
@@ -274,11 +285,12 @@ impl<'a> Asking<'a> {
                     let skip = skip(Wait::Gap, Duration::ZERO, None);
                     if !follower.is_called() {
                         self.set(PartState::Skipped {
-                            reason: "its turn had not come yet".to_owned(),
+                            reason: "the request was still queued at the deadline".to_owned(),
                             until: None,
                         });
                     }
                     follower.miss(skip, asked.instead());
+                    self.owe(follower.receipt());
                     self.search.set_due(self.at);
                 }
             }
@@ -298,22 +310,24 @@ impl<'a> Asking<'a> {
         Some(TooLate { why, wait, left })
     }
 
-    /// Names an indexer whose turn comes too late. Says whether its job stays in the queue for the next asker; where it
-    /// does not, that is noted.
-    fn stays(&self, late: TooLate, job: &Job, asked: &IndexerQuestion) -> bool {
+    /// Whether a job whose turn comes too late stays in the queue for the next asker.
+    fn stays(&self, late: TooLate, job: &Job) -> bool {
+        let is_patient = self.model().engine.max_wait(job).is_none();
+        is_patient && late.wait <= self.rules.hold_max && late.why != Wait::Off
+    }
+
+    /// Notes and names an indexer whose turn comes so late that it is not asked.
+    fn leave(&self, late: TooLate, job: &Job, asked: &IndexerQuestion) {
         let TooLate { why, wait, left } = late;
-        let (engine, hold_max) = (&self.model().engine, self.rules.hold_max);
-        let limit = engine.max_wait(job);
-        let stays = limit.is_none() && wait <= hold_max && why != Wait::Off;
-        let limit = limit.map(|limit| limit.min(left));
-        let too_late = skip(why, wait, limit);
-        self.set(skipped(engine, self.indexer, &too_late, job.class));
-        if !stays {
-            let limit = limit.unwrap_or(hold_max);
-            let skip = skip(why, wait, Some(limit));
-            engine.note_skip(job, &asked.about, skip, asked.instead());
-        }
-        stays
+        let engine = &self.model().engine;
+        let limit = engine.max_wait(job).map(|limit| limit.min(left));
+        let too_late = skip(why, wait, Some(limit.unwrap_or(self.rules.hold_max)));
+        let told = engine.note_skip(job, &asked.about, too_late, asked.instead());
+        let told = Skipped {
+            skip: skip(why, wait, limit),
+            ..told
+        };
+        self.set_skipped(&told, job.class);
     }
 
     fn job(&self, class: Class) -> Job {
@@ -362,7 +376,20 @@ impl<'a> Asking<'a> {
         self.search.set(self.at, state);
     }
 
+    /// What is told of the indexer is what is recorded of it.
+    fn set_skipped(&self, told: &Skipped, class: Class) {
+        self.owe(Receipt::of(self.indexer.upstream, told));
+        self.set(skipped(told, class));
+    }
+
+    fn owe(&self, receipt: Option<Receipt>) {
+        self.search.owe(&self.model().engine, receipt);
+    }
+
     fn set_without(&self, unanswered: Unanswered, class: Class) {
+        if let Unanswered::Ended(Ended::Skipped(told)) = &unanswered {
+            self.owe(Receipt::of(self.indexer.upstream, told));
+        }
         self.set(unanswered.state(&self.model().engine, self.indexer, class));
     }
 

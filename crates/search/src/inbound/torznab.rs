@@ -183,6 +183,8 @@ impl FeedRequest {
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
             let seconds = views.earliest(&search.wanted(), class);
+            let after = Duration::from_secs(seconds);
+            search.told_to_retry(&views.model.engine, after);
             return reply::busy(seconds, &skipped(&search), format);
         }
         let frozen = Arc::new(Frozen {

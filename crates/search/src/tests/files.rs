@@ -228,6 +228,32 @@ async fn a_redirect_is_a_download_of_the_indexers_budget() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_release_of_one_that_is_off_is_fetched_from_another_source() {
+    let network = Network::new();
+    let mut indexers = Vec::new();
+    for number in 1..=2 {
+        indexers.push(indexer(&network, number, Setup::with(1..3)).await);
+    }
+    let mut config = named(&indexers);
+    config.min_request_interval = Some(Duration::ZERO);
+    config.indexers[0].priority = 1;
+    let world = World::new(network.ground(), &config);
+    let feed = "/torznab/api?t=search";
+    let before = world.get(feed).await;
+    assert_eq!(world.get(&path(&before.links()[0])).await.status, 200);
+    let grabs = |number: usize| indexers[number].grabs().len();
+    assert_eq!((grabs(0), grabs(1)), (1, 0), "the first one is preferred");
+    let off = world.view("a").figures.upstream;
+    world.engine.switch_off(off, "account renewal", "operator");
+    let after = world.get(feed).await;
+    assert_eq!(after.titles(), before.titles(), "all are still offered");
+    for link in after.links() {
+        assert_eq!(world.get(&path(&link)).await.status, 200);
+    }
+    assert_eq!((grabs(0), grabs(1)), (1, 2), "by the other one");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_switched_off_is_not_offered_and_its_links_say_so() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;

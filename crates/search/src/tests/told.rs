@@ -97,14 +97,14 @@ async fn a_turn_that_comes_much_too_late_is_a_skip_with_what_the_program_got() {
     let other = world.get("/torznab/api?t=search&q=show").await;
     assert_eq!(other.titles().len(), 3);
     let skips = world.assert_skipped("a", 2).await;
-    assert!(skips[0].starts_with("a skipped for Sonarr (\"some\"): "));
+    assert!(skips[0].starts_with("a was skipped for Sonarr (\"some\"): "));
     assert!(
         skips[0].ends_with(" Sonarr got the cached answer, 2 h old."),
         "{skips:?}"
     );
     assert!(skips[0].contains("because it says we ask too often"));
     assert!(
-        skips[1].ends_with(" Sonarr got nothing: no answer to this was in the cache."),
+        skips[1].ends_with(" Sonarr got nothing; nothing was cached for this question."),
         "{skips:?}"
     );
     let page = world.remembered().await;
@@ -121,7 +121,7 @@ async fn a_call_that_is_held_for_the_next_asker_is_skipped_for_this_one() {
     assert_eq!((reply.titles().len(), world.queued()), (3, 1));
     let skips = world.assert_skipped("a", 1).await;
     assert!(
-        skips[0].contains("The call stays queued. Sonarr got nothing"),
+        skips[0].contains("The request stays queued. Sonarr got nothing"),
         "{skips:?}"
     );
     assert!(skips[0].contains("the next free slot is in 2 min"));
@@ -148,17 +148,17 @@ async fn who_waits_when_a_cooldown_begins_is_skipped_then() {
     assert_eq!((one.status, two.status), (429, 429));
     let skips = world.assert_skipped("a", 1).await;
     assert!(
-        skips[0].starts_with("a skipped for Radarr (\"two\"): "),
+        skips[0].starts_with("a was skipped for Radarr (\"two\"): "),
         "{skips:?}"
     );
-    let why = "because it says we ask too often, and completion jobs wait at most 5 min.";
+    let why = "because it says we ask too often, and completion requests wait at most 5 min.";
     assert!(skips[0].contains(why), "{skips:?}");
     assert_eq!(world.queued(), 0, "it would wait too long for anybody");
     let called = world.decided("a").await;
     let called = called.iter().find(|one| one["about"] == "\"one\"");
     let called = sentence(called.expect("the first was called"));
     assert!(
-        called.ends_with(". Sonarr got nothing: no answer to this was in the cache."),
+        called.ends_with(". Sonarr got nothing; nothing was cached for this question."),
         "{called}"
     );
 }
@@ -171,8 +171,8 @@ async fn whose_turn_has_not_come_at_the_deadline_is_skipped() {
     let reply = world.get(SOME).await;
     assert_eq!((reply.status, reply.took), (429, 15 * SECOND));
     let skips = world.skips("a").await;
-    let words = "a skipped for Sonarr (\"some\"): its turn had not come when the answer was due. \
-                 The call stays queued. Sonarr got nothing: no answer to this was in the cache.";
+    let words = "a was skipped for Sonarr (\"some\"): the request was still queued at the deadline, \
+                 and stays queued. Sonarr got nothing; nothing was cached for this question.";
     assert_eq!(skips, [words]);
     assert_eq!(
         (world.counters().skipped, world.counters().waiting()),
@@ -182,6 +182,49 @@ async fn whose_turn_has_not_come_at_the_deadline_is_skipped() {
     turn().await;
     assert_eq!(indexers[0].searches().len(), 1);
     assert_eq!(world.counters().sent, 2, "caps and the search");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_there_is_no_room_for_is_told_with_the_reason_that_is_recorded() {
+    // The queue is full; or one of two indexers has its share of it.
+    for (count, size, most, reason) in [
+        (1, 3, 3, "queue full"),
+        (2, 80, 40, "its share of the queue is used up"),
+    ] {
+        let network = Network::new();
+        let indexers = crowd(&network, count).await;
+        let config = Config {
+            min_request_interval: Some(Duration::ZERO),
+            queue_size: std::num::NonZeroU32::new(size).expect("not zero"),
+            ..named(&indexers)
+        };
+        let world = World::new(network.ground(), &config);
+        world.get("/torznab/api?t=caps").await;
+        world.engine.hold();
+        let ask = |number| {
+            let target = format!("/torznab/a/api?t=search&q=number{number}");
+            let world = &world;
+            async move { world.get(&target).await }
+        };
+        futures_util::future::join_all((0..=most).map(ask)).await;
+        let rows = world.remembered().await;
+        let parts = rows.iter().flat_map(|row| &row.indexers);
+        let dropped: Vec<&str> = parts
+            .map(|part| &*part.reason)
+            .filter(|told| !told.contains("deadline"))
+            .collect();
+        assert_eq!(dropped, [reason]);
+        let all = world.decided("a").await;
+        let drops: Vec<String> = (all.iter())
+            .filter(|one| one["kind"] == "dropped")
+            .map(sentence)
+            .collect();
+        assert_eq!(drops.len(), 1, "{all:?}");
+        let told: String = drops[0].replace(&format!(" ({most})"), "");
+        let words = format!("was dropped: {reason}.");
+        assert!(told.contains(&words), "{drops:?}");
+        assert_eq!(world.counters().dropped, 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,8 +242,8 @@ async fn whoever_got_nothing_before_the_answer_came_has_shared_nothing() {
         let all = world.decided("a").await;
         assert!(!all.iter().any(|one| one["kind"] == "shared"), "{all:?}");
         let skips = world.skips("a").await;
-        let words = "a skipped for Radarr (\"some\"): the call under way had not been answered when the \
-                     answer was due. Radarr got nothing: no answer to this was in the cache.";
+        let words = "a was skipped for Radarr (\"some\"): it had not answered by the \
+                     deadline. Radarr got nothing; nothing was cached for this question.";
         assert_eq!(skips, [words]);
         let counters = world.counters();
         assert_eq!((counters.shared, counters.skipped), (0, 1));
@@ -214,8 +257,8 @@ async fn whoever_got_nothing_before_the_answer_came_has_shared_nothing() {
     assert_eq!(indexers[0].searches().len(), 1);
     let all = world.decided("a").await;
     let called = all.iter().find(|one| one["about"] == "\"some\"");
-    let words = "a was called at once for Sonarr (\"some\") and answered in 20 s. Sonarr got nothing: \
-                 no answer to this was in the cache.";
+    let words = "a was called at once for Sonarr (\"some\") and answered in 20 s. Sonarr got nothing; \
+                 nothing was cached for this question.";
     assert_eq!(sentence(called.expect("it was called")), words);
 }
 
@@ -258,8 +301,8 @@ async fn caps_that_come_too_late_are_shared_by_nobody() {
     world.until(30 * SECOND).await;
     let all = world.decided("a").await;
     assert!(!all.iter().any(|one| one["kind"] == "shared"), "{all:?}");
-    let words = "a skipped for Radarr (caps): the call under way had not been answered when the \
-                 answer was due. Radarr got nothing: no answer to this was in the cache.";
+    let words = "a was skipped for Radarr (caps): it had not answered by the \
+                 deadline. Radarr got nothing; nothing was cached for this question.";
     assert_eq!(world.skips("a").await[0], words);
     assert_eq!(world.counters().shared, 0);
 }
@@ -272,7 +315,7 @@ async fn a_newer_error_rewrites_no_older_reason() {
     let before = world.decided("a").await;
     let cooldown = before.last().expect("a record");
     assert_eq!(cooldown["kind"], "cooldown");
-    let words = "a is left alone for 60 s, until ";
+    let words = "a is cooling down for 60 s, until ";
     assert!(sentence(cooldown).starts_with(words), "{cooldown}");
     assert!(sentence(cooldown).ends_with(": it says we ask too often."));
     world.until(70 * SECOND).await;
@@ -293,6 +336,45 @@ fn without_times(row: &Value) -> String {
         |word: &&str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains(':');
     let words = words.filter(|word| !is_time(word));
     words.collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_card_counts_as_the_overview_does() {
+    let network = Network::new();
+    let indexers = crowd(&network, 3).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    let assert_told = async |words: &str, state: &str| {
+        let overview = world.get("/").await.body;
+        let overview = super::agree::text(&overview);
+        for words in [words, &words.replace("indexers", "upstreams")] {
+            assert!(overview.contains(words), "{words} in {overview}");
+        }
+        let status = world.get("/api/v1/status").await.body;
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        let fronts = status["fronts"].as_array().expect("a list");
+        let search = fronts.iter().find(|front| front["name"] == "search");
+        let search = search.expect("it is there");
+        let sentence = search["sentence"].as_str().expect("a sentence");
+        assert!(sentence.starts_with(words), "{words}: {sentence}");
+        assert_eq!(search["state"], state, "{sentence}");
+    };
+    let untried = "None of the 3 indexers has been tried yet.";
+    assert_told(untried, "answering").await;
+    world.get(SOME).await;
+    assert_told("All 3 indexers are open.", "answering").await;
+    indexers[0].set(Behaviour::Status(500, RetryAfter::None));
+    world.until(40 * SECOND).await;
+    world.get("/torznab/a/api?t=search&q=another").await;
+    assert_told("2 of 3 indexers are open.", "answering").await;
+    world.until(world.time() + 65 * SECOND).await;
+    assert_eq!(world.state_of("a"), "probing");
+    assert_told("2 of 3 indexers are open.", "answering").await;
+    for name in ["a", "b", "c"] {
+        let upstream = world.view(name).figures.upstream;
+        world.engine.switch_off(upstream, "renewal", "me");
+    }
+    let none = "0 of 3 indexers are open.";
+    assert_told(none, "limited").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,5 @@
 //! A week of a household, in virtual time: programs ask as they do, indexers fail and recover, quotas run out, Weir is
-//! restarted and its configuration changed. Whoever was skipped, put off, turned away or answered by another's call asks
+//! restarted and its configuration changed, an operator switches indexers off and ends cooldowns. Whoever was skipped, put off, turned away or answered by another's call asks
 //! *why*, through the API and on the indexer's page, and gets an answer that is true.
 //!
 //! What is true is known here without asking Weir: what each indexer saw and when, and how it was told to behave
@@ -32,6 +32,13 @@ enum Event {
     Restart(Duration),
     /// So many calls in five minutes for `c`.
     Reload(u32),
+    /// An operator switches an indexer off, and says why; or on again.
+    Off(usize, &'static str),
+    On(usize),
+    /// An operator ends a cooldown.
+    Clear(usize),
+    /// A program asks `a` more at once than there is room for.
+    Flood(Program),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +80,8 @@ struct Asked {
     late: usize,
     failed: usize,
     downloads: usize,
+    off: usize,
+    dropped: usize,
 }
 
 struct Week {
@@ -144,6 +153,20 @@ fn events() -> Vec<(Duration, Event)> {
         (3, at(0, 8, 20), at(0, 9, 40), Mood::Fails),
         (3, at(6, 18, 30), at(6, 22, 0), Mood::Slow(20)),
     ];
+    for (whom, from, to, reason) in [
+        (1, at(5, 9, 50), at(5, 12, 30), "account renewal"),
+        (3, at(3, 18, 0), at(3, 19, 30), "moving house"),
+    ] {
+        events.push((from, Event::Off(whom, reason)));
+        events.push((to, Event::On(whom)));
+    }
+    // While it fails, so that the next failure is the first again; and where there is nothing to end.
+    for (whom, time) in [(2, at(1, 19, 40)), (0, at(1, 10, 40)), (1, at(2, 2, 30))] {
+        events.push((time, Event::Clear(whom)));
+    }
+    for day in [0, 4] {
+        events.push((at(day, 3, 30), Event::Flood(Program::CrossSeed)));
+    }
     for (whom, from, to, mood) in troubles {
         events.push((from, Event::Behave(whom, mood)));
         events.push((to, Event::Behave(whom, Mood::Good)));
@@ -177,6 +200,8 @@ impl Week {
             indexers.push(indexer(&network, number + 1, Setup::with(first..first + 40)).await);
         }
         let mut config = plain(&indexers);
+        // Of which each of four has its share: 32.
+        config.queue_size = std::num::NonZeroU32::new(64).expect("some");
         config.indexers[1].limits = vec![limit(300, 300)];
         config.indexers[2].limits = vec![limit(8, 300)];
         config.indexers[3].grab_limits = vec![limit(25, 30 * 86_400)];
@@ -235,7 +260,41 @@ impl Week {
                 self.truth[2].limit = Some((calls as usize, 300));
                 self.world.reload(&self.config);
             }
+            Event::Off(whom, reason) => {
+                self.truth[whom].off = Some(reason);
+                self.world
+                    .engine
+                    .switch_off(self.upstream(whom), reason, "me");
+            }
+            Event::On(whom) => {
+                self.truth[whom].off = None;
+                self.world.engine.switch_on(self.upstream(whom));
+            }
+            Event::Clear(whom) => {
+                self.truth[whom].clear(self.world.timeline.now());
+                self.world.engine.clear(self.upstream(whom));
+            }
+            Event::Flood(program) => self.flood(program).await,
         }
+    }
+
+    fn upstream(&self, whom: usize) -> weir_engine::dispatch::UpstreamId {
+        self.world.view(NAMES[whom]).figures.upstream
+    }
+
+    /// While nothing is called, one indexer is asked more than it may have in the queue.
+    async fn flood(&mut self, program: Program) {
+        let began = self.world.timeline.now();
+        self.world.engine.hold();
+        let agent = [("user-agent", program.user_agent())];
+        let asks = (0..35).map(|number| {
+            let target = format!("/torznab/a/api?t=search&q=flood+{number}");
+            let (world, agent) = (&self.world, &agent);
+            async move { world.ask(&target, agent).await }
+        });
+        let replies = futures_util::future::join_all(asks).await;
+        self.world.engine.release();
+        self.why_dropped(program, began, &replies).await;
     }
 
     async fn search(&self, program: Program, question: &str) -> Reply {
@@ -290,6 +349,8 @@ async fn in_a_week_every_question_why_has_a_true_answer() {
         ("late", asked.late),
         ("failed", asked.failed),
         ("downloads", asked.downloads),
+        ("off", asked.off),
+        ("dropped", asked.dropped),
     ] {
         assert!(count >= 3, "nobody had to ask about {kind}: {asked:?}");
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_engine::{Own, OwnKind, OwnReason, about};
+use weir_engine::{About, Own, OwnKind, OwnReason, about};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 
 /// Overload lasts as long as something of it happened in so many seconds.
@@ -289,13 +289,12 @@ impl Told {
     }
 }
 
-/// `4be1…90c2 (qBittorrent 4.6.5)`.
+/// `4be19c07…90c2 (qBittorrent 4.6.5)`: the torrent as records tell it.
 fn in_words((hash, peer_id): (InfoHash, PeerId)) -> Arc<str> {
-    let digits = hash.to_string();
-    let (first, last) = (&digits[..4], &digits[digits.len() - 4..]);
+    let digits = About::torrent(&hash.0).words().unwrap_or_default();
     match peer_id.program() {
-        Some(program) => format!("{first}…{last} ({program})").into(),
-        None => format!("{first}…{last}").into(),
+        Some(program) => format!("{digits} ({program})").into(),
+        None => digits.into(),
     }
 }
 
@@ -335,7 +334,7 @@ mod tests {
         assert_eq!(report.own.retry, Some(Duration::from_secs(300)));
         assert_eq!(report.own.fill, None);
         let example = report.own.example.as_deref();
-        assert_eq!(example, Some("4b4b…4b4b (qBittorrent 4.6.5)"));
+        assert_eq!(example, Some("4b4b4b4b…4b4b (qBittorrent 4.6.5)"));
         assert!(overloads.take(2).is_empty());
         refuse(&overloads, 1);
         assert_eq!(overloads.take(3)[0].count, 1);

@@ -66,7 +66,7 @@ impl DecisionGroup {
         match record.what {
             What::Started { .. } if self == Self::Failed => failed,
             What::Skipped(_) | What::Missed(_) | What::Dropped { .. } => self == Self::Skipped,
-            What::Waits { .. } => self == Self::Waited,
+            What::Waits { .. } | What::PutOff { .. } => self == Self::Waited,
             What::Started { reason, .. } => self == Self::Waited && reason.is_some(),
             What::Shared { .. } | What::Duplicate => self == Self::Shared,
             What::CooldownBegan { .. } | What::Retried { .. } => self == Self::Failed,
@@ -208,7 +208,8 @@ fn names(record: &Record) -> (&'static str, &'static str, &'static str) {
         What::Duplicate => ("duplicate", "Duplicate", "probing"),
         What::Dropped { .. } => ("dropped", "Dropped", "disabled"),
         What::Raised { .. } => ("raised", "Raised", "probing"),
-        What::Retried { .. } => ("retried", "Retried", "cooldown"),
+        What::Retried { .. } => ("retried", "Retry planned", "cooldown"),
+        What::PutOff { .. } => ("put_off", "Put off", "cooldown"),
         What::Cleared => ("cleared", "Cleared", "manual"),
         What::SwitchedOff => ("switched_off", "Switched off", "manual"),
         What::SwitchedOn => ("switched_on", "Switched on", "manual"),

@@ -285,7 +285,7 @@ fn limit() -> Schema {
             "next",
             time()
                 .or_null()
-                .about("When there is room again, if there is none."),
+                .about("When the next call fits; null if one fits now."),
         ),
     ])
 }

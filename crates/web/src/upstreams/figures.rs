@@ -115,7 +115,7 @@ fn fields<'a>(
     ]
 }
 
-/// `upstream example: open, response_ms 58, calls 12, 41 of 300 calls in 5 min`; what is not known is left out.
+/// `upstream example: open, response_ms 58, calls 12, 41 of 300 calls in the last 5 min`; what is not known is left out.
 fn line(one: &str, fields: &[(&str, Value)], limits: &[UpstreamLimit]) -> String {
     let mut line = one.to_owned();
     for (name, value) in fields {

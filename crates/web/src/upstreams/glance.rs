@@ -5,12 +5,11 @@
 use std::{cmp::Reverse, sync::Arc};
 
 use askama::Template;
-use weir_engine::{Brief, OwnDecision, Record, Standing, dispatch::UpstreamId};
+use weir_engine::{Brief, OwnDecision, Record, Standing, StateCounts, dispatch::UpstreamId};
 
 use super::{
     Upstreams, act,
     decisions::{FoundDecision, Itself, newest, tell_one},
-    numbers::{counted, grouped},
     reason,
     sight::Sight,
     times::Times,
@@ -197,38 +196,11 @@ impl Attention {
 
 /// `13 of 17 upstreams are open. Next one back: harbor at 14:32, in 6 min.`
 fn sentence(app: &App, all: &[BriefOf<'_>]) -> Option<String> {
-    let count = |is: &dyn Fn(&Brief) -> bool| all.iter().filter(|one| is(&one.brief)).count();
-    let open = count(&|brief| brief.standing == Standing::Open);
-    let untried = |called: bool| {
-        count(&|brief| brief.standing == Standing::Untried && brief.called == called)
-    };
-    let open = match (open, all.len()) {
-        (_, 0) => return None,
-        (1, 1) => "The only upstream is open.".to_owned(),
-        (open, all) if open == all => format!("All {} upstreams are open.", grouped(all as u64)),
-        (open, total) => {
-            let are = if open == 1 { "is" } else { "are" };
-            let (open, total) = (grouped(open as u64), grouped(total as u64));
-            let untried = [
-                (
-                    untried(false),
-                    "has not been tried yet.",
-                    "have not been tried yet.",
-                ),
-                (
-                    untried(true),
-                    "has not answered yet.",
-                    "have not answered yet.",
-                ),
-            ];
-            let untried: String = untried
-                .into_iter()
-                .filter(|(count, ..)| *count > 0)
-                .map(|(count, one, more)| format!(" {}", counted(count as u64, one, more)))
-                .collect();
-            format!("{open} of {total} upstreams {are} open.{untried}")
-        }
-    };
+    let counts = StateCounts::of(all.iter().map(|one| &one.brief));
+    if counts.all == 0 {
+        return None;
+    }
+    let open = counts.sentence("upstream", "upstreams");
     let next = all.iter().filter_map(|one| Some((one.brief.until?, one)));
     let next = next.min_by_key(|(until, _)| *until).map(|(until, one)| {
         let times = Times::new(one.upstreams.engine(), app.now(), app.shell().zone.clone());

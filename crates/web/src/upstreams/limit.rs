@@ -71,7 +71,7 @@ impl UpstreamLimit {
         format!("{} of {}", grouped(used), grouped(limit))
     }
 
-    /// `41 of 300 calls in 5 min`.
+    /// `41 of 300 calls in the last 5 min`.
     pub(super) fn said(self) -> String {
         let what = if self.grabs { "grabs" } else { "calls" };
         format!("{} {what} {}", self.used(), within(self.window.window))

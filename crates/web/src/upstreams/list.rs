@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
-use weir_engine::{Standing, our_network};
+use weir_engine::{Standing, StateCounts, our_network};
 
 use super::{
     act,
@@ -84,7 +84,7 @@ pub(super) async fn show(
 impl<'a> UpstreamsPage<'a> {
     fn new(app: &App, view: &'a UpstreamsQuery, visitor: &'a Visitor) -> Self {
         let all = Sight::all(app);
-        let (_, summary) = summary_part(&StateCounts::of(&all));
+        let (_, summary) = summary_part(&counts_of(&all));
         let network = network(app, &all);
         let (fronts, states) = (fronts(app, &all, view), states(&all, view));
         let failing = all.iter().any(act::may_be_probed);
@@ -145,65 +145,37 @@ fn has_form(app: &App) -> bool {
         .any(|(_, upstreams)| upstreams.has_form())
 }
 
-/// How many upstreams are in which state.
-#[derive(Debug, Default)]
-pub(super) struct StateCounts {
-    all: usize,
-    open: usize,
-    /// Never called, and called without an answer so far.
-    untried: [usize; 2],
-    cooldown: usize,
-    probing: usize,
-    disabled: usize,
-    manual: usize,
+fn counts_of(sights: &[Sight<'_>]) -> StateCounts {
+    let mut counts = StateCounts::default();
+    for sight in sights {
+        counts.add(sight.standing(), sight.is_called());
+    }
+    counts
 }
 
-impl StateCounts {
-    /// One more, which was called before or not.
-    pub(super) fn add(&mut self, standing: Standing, is_called: bool) {
-        self.all += 1;
-        *match standing {
-            Standing::Open => &mut self.open,
-            Standing::Untried => &mut self.untried[usize::from(is_called)],
-            Standing::Cooldown => &mut self.cooldown,
-            Standing::Probing => &mut self.probing,
-            Standing::Disabled => &mut self.disabled,
-            Standing::Manual => &mut self.manual,
-        } += 1;
-    }
-
-    fn of(sights: &[Sight<'_>]) -> Self {
-        let mut counts = Self::default();
-        for sight in sights {
-            counts.add(sight.standing(), sight.is_called());
-        }
-        counts
-    }
-
-    /// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
-    fn words(&self) -> String {
-        let number = |count: usize| grouped(count as u64);
-        match (self.all, self.open) {
-            (0, _) => "No upstream is set up.".to_owned(),
-            (1, 1) => "The only one is open.".to_owned(),
-            (all, open) if open == all => format!("All {} are open.", number(all)),
-            (all, open) => {
-                let others = [
-                    (self.untried[0], "not tried yet"),
-                    (self.untried[1], "without an answer yet"),
-                    (self.cooldown, "cooling down"),
-                    (self.probing, "probing"),
-                    (self.disabled, "disabled"),
-                    (self.manual, "off by operator"),
-                ];
-                let others: Vec<String> = others
-                    .into_iter()
-                    .filter(|(count, _)| *count > 0)
-                    .map(|(count, words)| format!("{} {words}", number(count)))
-                    .collect();
-                let (open, all) = (number(open), number(all));
-                format!("{open} of {all} open. {}.", others.join(", "))
-            }
+/// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
+fn words(counts: &StateCounts) -> String {
+    let number = |count: usize| grouped(count as u64);
+    match (counts.all, counts.open) {
+        (0, _) => "No upstream is set up.".to_owned(),
+        (1, 1) => "The only one is open.".to_owned(),
+        (all, open) if open == all => format!("All {} are open.", number(all)),
+        (all, open) => {
+            let others = [
+                (counts.untried[0], "not tried yet"),
+                (counts.untried[1], "without an answer yet"),
+                (counts.cooldown, "cooling down"),
+                (counts.probing, "probing"),
+                (counts.disabled, "disabled"),
+                (counts.manual, "off by operator"),
+            ];
+            let others: Vec<String> = others
+                .into_iter()
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, words)| format!("{} {words}", number(count)))
+                .collect();
+            let (open, all) = (number(open), number(all));
+            format!("{open} of {all} open. {}.", others.join(", "))
         }
     }
 }
@@ -216,14 +188,14 @@ struct SummaryPart {
 
 /// The sentence about all of them, as a part of the page.
 pub(super) fn summary_part(counts: &StateCounts) -> (String, String) {
-    let says = counts.words();
+    let says = words(counts);
     let html = kit::written(&SummaryPart { says });
     ("upstreams-summary".to_owned(), html)
 }
 
 /// The same as text.
 pub(super) fn summary(sights: &[Sight<'_>]) -> String {
-    StateCounts::of(sights).words()
+    words(&counts_of(sights))
 }
 
 /// A sentence for each front whose calls pause because of our own network.
@@ -233,7 +205,7 @@ fn network(app: &App, all: &[Sight<'_>]) -> Vec<String> {
             let figures = upstreams.engine().status();
             let next = figures.counts.paused_until?;
             let sight = all.iter().find(|sight| sight.front.name == front.name)?;
-            let words = sight.scene(|scene| our_network(figures.upstreams, next, scene));
+            let words = sight.scene(|scene| our_network(figures.troubled, next, scene));
             Some(sight.times.html(&words))
         })
         .collect()

@@ -87,7 +87,7 @@ impl Lookout {
                 asker: &|_| None,
                 clock: &|moment, _| at(moment),
             };
-            let words = our_network(figures.upstreams, next, &scene);
+            let words = our_network(figures.troubled, next, &scene);
             Some(self.times()?.plain(&words))
         })
     }

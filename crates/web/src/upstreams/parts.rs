@@ -190,13 +190,12 @@ fn question(sight: &Sight<'_>) -> &'static str {
 
 /// What has happened since the state began, and what clearing a cooldown would mean.
 fn further(sight: &Sight<'_>) -> Option<String> {
-    let words = reason::meanwhile(sight)?;
-    Some(match sight.standing() {
-        Standing::Cooldown => format!(
-            "{words} If you clear the cooldown now, the next call may fail again, and the upstream may ask for a longer pause."
-        ),
-        _ => words,
-    })
+    let meanwhile = reason::meanwhile(sight);
+    let clearing = matches!(sight.standing(), Standing::Cooldown).then(|| {
+        "If you clear the cooldown now, the next call may fail again, and the upstream may ask for a longer pause.".to_owned()
+    });
+    let words: Vec<String> = meanwhile.into_iter().chain(clearing).collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 impl NextPart {

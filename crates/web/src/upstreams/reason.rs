@@ -4,7 +4,7 @@
 //! later is told as what it is, the last error. All texts carry marks in place of times.
 
 use weir_engine::{
-    Standing, UpstreamView,
+    Record, Standing, UpstreamView,
     dispatch::{Moment, What},
     within,
 };
@@ -128,8 +128,13 @@ fn first_try(sight: &Sight<'_>) -> String {
 
 fn open_short(sight: &Sight<'_>) -> String {
     if let Some(window) = sight.used_up() {
-        let (within, next) = (within(window.window), exactly(window.next));
-        return format!("No calls left {within}. The next one is possible at {next}.");
+        return format!(
+            "{} of {} calls used {}. The next one is possible at {}.",
+            grouped(window.used),
+            grouped(window.limit),
+            within(window.window),
+            exactly(window.next)
+        );
     }
     let (view, failures) = (&sight.view, sight.view.status.failures);
     match &view.last_error {
@@ -175,7 +180,7 @@ pub(super) fn full(sight: &Sight<'_>) -> String {
             said_when(view)
         ),
         Standing::Probing => format!(
-            "{name} has cooled down. Before that, {}. {} Normal work resumes if it succeeds.",
+            "{name} is ready to retry. Before its cooldown, {}. {} Normal work resumes if it succeeds.",
             said_when(view),
             next_probe(sight)
         ),
@@ -195,7 +200,7 @@ fn open(sight: &Sight<'_>) -> String {
     let name = sight.name();
     if let Some(window) = sight.used_up() {
         return format!(
-            "{name} waits: {} of {} calls {} used, next slot {}.",
+            "{name} waits: {} of {} calls used {}, next slot {}.",
             grouped(window.used),
             grouped(window.limit),
             within(window.window),
@@ -270,10 +275,13 @@ pub(super) fn meanwhile(sight: &Sight<'_>) -> Option<String> {
             )
         })
         .count();
-    let all = records.last().is_some_and(|oldest| oldest.at < since) || records.is_empty();
-    let least = if all || lost == 0 { "" } else { "at least " };
+    // What is recorded may not reach back so far.
+    let reaches = |oldest: &Record| oldest.at < since || oldest.number == 1;
+    let all = records.last().is_some_and(reaches);
+    let least = if all { "" } else { "at least " };
     Some(match lost {
-        0 => "No requests for it since then.".to_owned(),
+        0 if !all => return None,
+        0 => "No request was skipped since then.".to_owned(),
         1 => format!("Since then {least}1 request was skipped."),
         lost => format!(
             "Since then {least}{} requests were skipped.",

@@ -107,7 +107,9 @@ fn why(what: &What) -> (Option<Wait>, Option<DropReason>, Option<Asker>, bool) {
         What::Skipped(skip) | What::Missed(skip) => {
             (Some(skip.reason), None, None, skip.limit.is_some())
         }
-        What::Dropped { reason, .. } => (None, Some(reason), None, false),
+        What::Dropped { reason, .. } | What::PutOff { reason, .. } => {
+            (None, Some(reason), None, false)
+        }
         What::Shared { with, .. } => (None, None, Some(with), false),
         What::CooldownBegan { cooldown, .. } => (None, None, None, cooldown.cause.disables()),
         What::Healed
@@ -352,9 +354,9 @@ mod tests {
         let times = Times::fixed(Moment(0));
         for (whole, short) in [
             ("one was called at once.", "Called at once."),
-            ("one is left alone for 5 min.", "Left alone for 5 min."),
+            ("one is cooling down for 5 min.", "Cooling down for 5 min."),
             (
-                "one skipped for Sonarr: it is off.",
+                "one was skipped for Sonarr: it is off.",
                 "Skipped for Sonarr: it is off.",
             ),
             (

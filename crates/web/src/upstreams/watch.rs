@@ -1,12 +1,9 @@
 //! Upstreams for whoever watches a page: the same parts as on its first paint, written anew when something happens.
 
+use weir_engine::StateCounts;
+
 use super::{
-    chart::UpstreamCharts,
-    list::{self, StateCounts},
-    parts::UpstreamParts,
-    row::UpstreamLine,
-    runs,
-    sight::Sight,
+    chart::UpstreamCharts, list, parts::UpstreamParts, row::UpstreamLine, runs, sight::Sight,
 };
 use crate::{
     App, LivePart,

@@ -82,7 +82,10 @@ fn a_real_server_is_listed_tried_and_told_of() {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
     let overview = ask(rig.web, "GET /", KEY);
-    assert!(overview.contains("1 news server in use."), "{overview}");
+    assert!(
+        overview.contains("The only news server is open."),
+        "{overview}"
+    );
     assert!(ask(rig.web, "GET /robots.txt", "").ends_with("User-agent: *\nDisallow: /\n"));
     rig.weir.signal("TERM");
     let (status, log) = rig.weir.end();

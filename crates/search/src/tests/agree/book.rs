@@ -111,7 +111,9 @@ impl Fact {
             assert_eq!(end(self), end(before), "{place:?}: its reason changed");
         }
         let shared = matches!(self.what, What::Shared { .. });
-        let given_now = before.got.is_none() || shared && before.got == Some(Got::Nothing);
+        let told_now = matches!(self.got, Some(Got::Retry { .. }));
+        let had_nothing = before.got == Some(Got::Nothing);
+        let given_now = before.got.is_none() || (shared || told_now) && had_nothing;
         if !given_now {
             assert_eq!(
                 self.got, before.got,

@@ -15,7 +15,7 @@ use super::*;
 const NO_RECORD: [&str; 4] = [
     "it is no longer configured",
     "Weir is stopping",
-    "nobody wanted its answer any more",
+    "the request was cancelled",
     "it could not be called in time",
 ];
 
@@ -134,7 +134,7 @@ impl Part<'_> {
         }
         let failed = fact.end.is_some_and(|(kind, _)| kind.is_failure());
         let shared = matches!(fact.what, What::Shared { .. });
-        let got_nothing = matches!(fact.got, Some(Got::Nothing | Got::Cached { .. }));
+        let got_nothing = !matches!(fact.got, None | Some(Got::Fresh));
         let told = match self.what {
             "answered" => {
                 fact.is_start() && !is_caps && fact.end.is_some_and(|(kind, _)| kind == Kind::Done)
@@ -179,12 +179,15 @@ impl Part<'_> {
         match fact.got {
             None => cached.is_none() && ["answered", "shared"].contains(&self.what),
             Some(Got::Fresh) => self.what == "shared",
-            Some(Got::Nothing) => cached.is_none(),
+            Some(Got::Nothing) => cached.is_none() && self.heard.reply.status != 429,
             Some(Got::Cached { age }) => {
                 let words = weir_engine::words::age(age);
                 cached.is_some_and(|(_, old)| old == format!("{words} old"))
             }
-            Some(Got::Retry { .. }) => false,
+            Some(Got::Retry { after }) => {
+                let told = self.heard.reply.retry_after.as_deref();
+                cached.is_none() && told == Some(&*after.as_secs().to_string())
+            }
         }
     }
 }

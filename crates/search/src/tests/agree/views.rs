@@ -97,14 +97,23 @@ impl Views {
         let (open, all) = (count(Standing::Open), self.indexers.len());
         let summary = self.list["summary"].as_str().expect("a sentence");
         let overview = text(&self.overview);
-        let words = match open == all {
-            true => format!("All {all} upstreams are open."),
-            false => {
+        let untried = self.indexers.iter();
+        let untried = untried
+            .filter(|one| one.standing() == Standing::Untried && one.view.last_call.is_none());
+        let words = match (open, untried.count()) {
+            (open, _) if open == all => format!("All {all} upstreams are open."),
+            (_, untried) if untried == all => {
+                format!("None of the {all} upstreams has been tried yet.")
+            }
+            _ => {
                 let are = if open == 1 { "is" } else { "are" };
                 format!("{open} of {all} upstreams {are} open.")
             }
         };
-        assert!(overview.contains(&words), "{words} in {overview}");
+        // On the card of the front as well.
+        for words in [&words, &words.replace("upstreams", "indexers")] {
+            assert!(overview.contains(words), "{words} in {overview}");
+        }
         assert!(text(&self.list_page).contains(summary), "{summary}");
         let untils = self.indexers.iter().filter_map(View::until);
         if let Some(until) = untils.min() {

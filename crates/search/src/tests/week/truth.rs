@@ -65,6 +65,10 @@ pub(super) struct Truth {
     moods: Vec<(Moment, Mood)>,
     /// So many calls in so many seconds.
     pub(super) limit: Option<(usize, u64)>,
+    /// An operator has switched it off, for this reason.
+    pub(super) off: Option<&'static str>,
+    /// When an operator ended its cooldown.
+    clears: Vec<Moment>,
 }
 
 /// Why it may not be called, and until when.
@@ -77,7 +81,16 @@ pub(super) struct Cooling {
 impl Truth {
     pub(super) fn new(world: &World, limit: Option<(usize, u64)>) -> Self {
         let moods = vec![(world.timeline.now(), Mood::Good)];
-        Self { moods, limit }
+        Self {
+            moods,
+            limit,
+            off: None,
+            clears: Vec::new(),
+        }
+    }
+
+    pub(super) fn clear(&mut self, now: Moment) {
+        self.clears.push(now);
     }
 
     pub(super) fn behave(&mut self, now: Moment, mood: Mood) {
@@ -92,11 +105,15 @@ impl Truth {
     /// The cooldown that its answers up to a moment have brought, if one is not over then.
     pub(super) fn cooling(&self, searches: &[Moment], now: Moment) -> Option<Cooling> {
         let (mut cooling, mut rung) = (None::<Cooling>, 0);
+        let mut clears = self.clears.iter().copied().peekable();
         for &began in searches {
             let mood = self.mood_at(began);
             let failed = mood.failed_at(began);
             if failed > now {
                 continue;
+            }
+            while clears.next_if(|at| *at <= failed).is_some() {
+                rung = 0;
             }
             let Some(cause) = mood.cause() else {
                 (cooling, rung) = (None, 0);
@@ -114,7 +131,8 @@ impl Truth {
                 cause,
             });
         }
-        cooling.filter(|cooling| cooling.until > now)
+        let is_cleared = clears.next_if(|at| *at <= now).is_some();
+        cooling.filter(|cooling| !is_cleared && cooling.until > now)
     }
 
     /// When its window has room again, if it is used up at this moment.

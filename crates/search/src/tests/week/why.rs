@@ -124,6 +124,12 @@ impl Week {
         );
         let got = match reason.split_once("; answered from cache, ") {
             Some((_, old)) => format!("{} got the cached answer, {old}.", program.name()),
+            None if reply.status == 429 && row["about"] != "caps" => {
+                let after = reply.retry_after.as_deref().expect("a time");
+                let after = Duration::from_secs(after.parse().expect("seconds"));
+                let after = weir_engine::span(after);
+                format!("{} was told to retry in {after}.", program.name())
+            }
             None => format!("{} got nothing", program.name()),
         };
         if !is_called && row["kind"] == "skipped" || reply.status == 429 {
@@ -139,6 +145,13 @@ impl Week {
                 true => self.asked.late += 1,
                 false => self.asked.failed += 1,
             }
+            None
+        } else if let Some(why) = self.truth[whom].off {
+            let told = format!("switched off by an operator: {why}");
+            assert_eq!(reason, told, "{sentence}");
+            let told = format!("an operator switched it off (\u{201c}{why}\u{201d})");
+            assert!(sentence.contains(&told), "{sentence}");
+            self.asked.off += 1;
             None
         } else if reason.contains("cooling down") {
             let cooling =
@@ -158,7 +171,7 @@ impl Week {
             Some(*last.expect("it was asked") + 25 * SECOND)
         } else {
             assert!(
-                is_called || reason.contains("turn had not come"),
+                is_called || reason.contains("still queued at the deadline"),
                 "{reason}: {sentence}, {}",
                 reply.body
             );
@@ -265,6 +278,32 @@ impl Week {
             }
             self.asked.shared += 1;
             self.assert_on_page(name, "shared", &sentence).await;
+        }
+    }
+
+    /// Of those who asked at once, whoever found no room asks why.
+    pub(super) async fn why_dropped(&mut self, program: Program, began: Moment, replies: &[Reply]) {
+        let full = "its share of the queue is used up";
+        let told = |reply: &&Reply| text(&reply.body.replace("description=\"", ">")).contains(full);
+        let dropped: Vec<&Reply> = replies.iter().filter(told).collect();
+        let all = about(&self.decided(program, began).await, "a");
+        let rows = all.iter().filter(|row| row["kind"] == "dropped");
+        let rows: Vec<&Value> = rows.collect();
+        assert_eq!((rows.len(), dropped.len()), (3, 3), "{rows:?}");
+        for (row, reply) in rows.into_iter().zip(dropped) {
+            assert_eq!(reply.status, 429, "{}", reply.body);
+            let after = reply.retry_after.as_deref().expect("a time");
+            let after = weir_engine::span(Duration::from_secs(after.parse().expect("seconds")));
+            let (who, about) = (program.name(), row["about"].as_str().expect("words"));
+            let words = format!(
+                "a: the request from {who} ({about}) was dropped: its share of the queue (32) is used up. \
+                 {} was told to retry in {after}.",
+                weir_engine::words::capital(who)
+            );
+            let sentence = row["sentence"].as_str().expect("a sentence");
+            assert_eq!(sentence, words);
+            self.asked.dropped += 1;
+            self.assert_on_page("a", "skipped", sentence).await;
         }
     }
 

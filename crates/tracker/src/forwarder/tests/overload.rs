@@ -46,7 +46,7 @@ async fn refused_first_announces_are_one_record_with_a_count_and_an_example() {
     assert_eq!(
         world.sentences(),
         [
-            "First announce of abab…abab (qBittorrent 4.6.5) refused: no token left (1 per second), told to retry in 300 s."
+            "First announce of abababab…abab (qBittorrent 4.6.5) refused: no token left (1 per second), told to retry in 300 s."
         ]
     );
     for swarm in 180..=240 {
@@ -63,6 +63,54 @@ async fn refused_first_announces_are_one_record_with_a_count_and_an_example() {
     world.until(2 * MINUTE).await;
     assert_eq!(world.overloads(), [], "it is over");
     assert_eq!(world.sentences().len(), 1, "the record stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overload_is_logged_now_and_then_in_the_words_of_its_record() {
+    weir_testkit::log::listen();
+    let network = Network::new();
+    let (_trackers, config) = crowd(&network, 1).await;
+    let config = Config {
+        rate_limit_initial_burst: number(3),
+        rate_limit_initial_per_sec: number(1),
+        drop_log_every: 10 * SECOND,
+        ..config
+    };
+    let world = World::new(&network, &config);
+    world.engine.hold();
+    for swarm in 1..=83 {
+        world.announce(swarm, 1).await;
+    }
+    let logged = || -> Vec<String> {
+        let all = weir_testkit::log::all();
+        let lines = all.lines().filter(|line| line.contains(" refused: "));
+        lines.map(str::to_owned).collect()
+    };
+    assert!(world.ask(0xab, 1, Event::None).is_err());
+    world.until(3 * SECOND / 2).await;
+    let lines = logged();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let words = &world.sentences()[0];
+    assert!(
+        lines[0].contains("WARN") && lines[0].contains(words),
+        "{lines:?}"
+    );
+    // Not each second: the next line tells of all since the last one.
+    for (second, wanted) in [(2, 1), (12, 2)] {
+        world.until(second * SECOND).await;
+        for swarm in 0..20 {
+            let _ = world.ask(100 + swarm, 1, Event::None);
+        }
+        world.until((second + 2) * SECOND).await;
+        let lines = logged();
+        assert_eq!(lines.len(), wanted, "{lines:?}");
+    }
+    let last = logged().remove(1);
+    let (_, count) = last.split_once("tracker ").unwrap_or(("", &last));
+    assert!(
+        count.contains(" first announces refused: no token left (1 per second)"),
+        "{last}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,15 +138,15 @@ async fn a_full_queue_refuses_first_announces_and_drops_the_others() {
         let told = world.sentences();
         assert_eq!(
             told[0],
-            "Re-announce of 0101…0101 dropped: queue full (100)."
+            "Re-announce of 01010101…0101 dropped: queue full (100)."
         );
         let (first, kind) = match peers {
             false => (
-                "First announce of 6666…6666 refused: queue full (100), told to retry in 30 minutes.",
+                "First announce of 66666666…6666 refused: queue full (100), told to retry in 30 minutes.",
                 Overload::FirstFull,
             ),
             true => (
-                "First announce of 6666…6666 dropped: queue full (100), answered with the known peers and told to come back in 30 minutes.",
+                "First announce of 66666666…6666 dropped: queue full (100), answered with the known peers and told to come back in 30 minutes.",
                 Overload::FirstFullAnswered,
             ),
         };
@@ -143,8 +191,8 @@ async fn only_forwarders_that_would_have_been_asked_count_as_left_out() {
     assert_eq!(
         world.sentences(),
         [
-            "8 forwarders left out of 0505…0505: queue full (100).",
-            "2 forwarders left out of 0404…0404: queue at 66 %, top 20 asked.",
+            "8 forwarders left out of 05050505…0505: queue full (100).",
+            "2 forwarders left out of 04040404…0404: queue at 66 %, top 20 asked.",
         ]
     );
 }
@@ -174,7 +222,7 @@ async fn events_wait_in_a_ring_as_long_as_queue_and_agenda_and_are_counted_beyon
         world.sentences(),
         [
             "4 stopped events go on to trackers later: 44 events were waiting already.",
-            "16 completed events dropped: 44 events were waiting already; most recently of 4646…4646.",
+            "16 completed events dropped: 44 events were waiting already; most recently of 46464646…4646.",
         ]
     );
     world.until(5 * MINUTE).await;
@@ -212,7 +260,7 @@ async fn slow_forwarders_that_are_left_out_are_told_and_the_tracker_copes() {
     assert_eq!(trackers[1].seen().len(), 35);
     assert_eq!(
         world.sentences(),
-        ["11 forwarders left out of 11 announces: slow ones hold half of the queue already."]
+        ["11 forwarders left out of 11 announces: slow forwarders already hold half the queue."]
     );
     assert_eq!(world.engine.status().throttled, 11);
     assert_eq!(world.overloads(), []);

@@ -88,14 +88,19 @@ fn network(app: &App) -> Vec<(String, Option<Times>)> {
         .map(|engine| (engine, engine.status()))
         .filter(|(_, figures)| figures.network_down)
         .collect();
-    let count = down.iter().map(|(_, figures)| figures.upstreams).sum();
+    // The weather is the same for all fronts.
+    let count = down.iter().map(|(_, figures)| figures.troubled).max();
     let next = down
         .iter()
         .filter_map(|(engine, figures)| Some((figures.counts.paused_until?, *engine)));
     let Some((next, engine)) = next.min_by_key(|(next, _)| *next) else {
         return Vec::new();
     };
-    let words = our_network(count, next, &crate::upstreams::no_scene());
+    let words = our_network(
+        count.unwrap_or_default(),
+        next,
+        &crate::upstreams::no_scene(),
+    );
     vec![(words, Some(times(app, engine)))]
 }
 

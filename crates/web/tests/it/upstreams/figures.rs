@@ -67,9 +67,9 @@ async fn each_window_has_its_meter_on_pages_in_the_api_and_in_stats() {
     town.search.engine.observe(upstream, told);
 
     let said = [
-        ("5 min", "1 of 300 calls in 5 min"),
+        ("5 min", "1 of 300 calls in the last 5 min"),
         ("hour", "41 of 60 calls this hour"),
-        ("day", "1 of 1,000 calls this day"),
+        ("day", "1 of 1,000 calls today"),
         ("grabs", "0 of 5 grabs this day"),
         ("grabs 30 d", "0 of 25 grabs in 30 days"),
     ];

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use axum::http::{Method, StatusCode};
-use weir_engine::{Outcome, Weather};
+use weir_engine::{
+    Outcome, Weather,
+    dispatch::{Asker, Class, Job},
+};
 
 use super::front::{NoRoute, ODD, Sample, Says, names, secs, town};
 use crate::support::{self, KEY};
@@ -41,7 +44,7 @@ async fn those_needing_attention_stand_first_with_reason_and_time() {
         "Since <time",
         "</time>: no such host. Next automatic probe <span",
         "; if that fails, 5 min later. 1 failure in a row.",
-        "No calls left this hour. The next one is possible at <time",
+        "2 of 2 calls used this hour. The next one is possible at <time",
         "“account renewal”, by operator (192.0.2.1). Stays off until switched on.",
         "Ready to retry: the next request will test it, or Weir itself at <time",
         "<use href=\"#s-untried\"/></svg><span>Not tried yet</span></span><p>The next request will test it, or Weir itself at <time",
@@ -185,7 +188,7 @@ async fn each_state_has_its_answer() {
         (
             "search/lantern",
             "Why is it not being asked?",
-            "lantern waits: 2 of 2 calls this hour used, next slot <time",
+            "lantern waits: 2 of 2 calls used this hour, next slot <time",
         ),
         (
             "search/quarry",
@@ -210,7 +213,7 @@ async fn each_state_has_its_answer() {
         (
             "tracker/tracker-two",
             "Why is it not being asked?",
-            "tracker-two has cooled down. Before that, it did not answer.",
+            "tracker-two is ready to retry. Before its cooldown, it did not answer.",
         ),
         (
             "tracker/a%2Fb%20%C3%BC%3F%3Ci%3E",
@@ -440,10 +443,57 @@ async fn strangers_are_sent_to_sign_in() {
 }
 
 #[tokio::test]
+async fn what_happened_since_is_said_as_far_as_it_is_recorded() {
+    let sample = Sample::new("search", "indexer");
+    let one = sample.add("harbor");
+    let throttled = |seconds| {
+        let retry_after = Some(secs(seconds));
+        Says(Outcome::Throttled { retry_after }, "it answered 429")
+    };
+    sample.call(one, Says(Outcome::Done, "")).await;
+    sample.call(one, throttled(900)).await;
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let page = visitor.get("/upstreams/search/harbor").await.body;
+    let none = "No request was skipped since then. If you clear the cooldown now,";
+    assert!(page.contains(none), "{page}");
+    // A real request tested it and failed: nothing was skipped, but something was asked.
+    let probe = |seconds| {
+        sample
+            .engine
+            .probe(one, Arc::new(throttled(seconds)), Asker::default())
+    };
+    probe(1000).await;
+    let page = visitor.get("/upstreams/search/harbor").await.body;
+    assert!(page.contains(none), "{page}");
+    let impatient = Job::new(one, Class(1));
+    sample
+        .engine
+        .submit(impatient, Arc::new(Says(Outcome::Done, "")))
+        .await;
+    let page = visitor.get("/upstreams/search/harbor").await.body;
+    assert!(
+        page.contains("Since then 1 request was skipped. If you"),
+        "{page}"
+    );
+    // More than is recorded: what is not known is not said.
+    for more in 0..70 {
+        probe(2000 + more).await;
+    }
+    let page = visitor.get("/upstreams/search/harbor").await.body;
+    assert!(!page.contains("skipped since then"), "{page}");
+    assert!(!page.contains("Since then"), "{page}");
+    assert!(page.contains("If you clear the cooldown now,"), "{page}");
+}
+
+#[tokio::test]
 async fn our_own_outage_is_said_on_top() {
     let weather = Weather::new(2, secs(0), secs(30));
     let sample = Sample::under(weather, "tracker", "tracker");
     let upstreams = ["one", "two"].map(|name| sample.add(name));
+    // Of this one nobody knows.
+    sample.add("three");
     for upstream in upstreams {
         sample.call(upstream, NoRoute).await;
     }
@@ -453,7 +503,7 @@ async fn our_own_outage_is_said_on_top() {
     visitor.sign_in(KEY).await;
     let page = visitor.get("/upstreams").await.body;
     let words =
-        "All 2 upstreams fail at once, so this is our network: nobody was disabled. Next try <time";
+        "2 upstreams fail at once, so this is our network: nobody was disabled. Next try <time";
     assert!(page.contains(words), "{page}");
 }
 

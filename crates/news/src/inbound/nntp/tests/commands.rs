@@ -195,7 +195,10 @@ async fn lists_about_the_server_itself() {
     assert_eq!(reader.list("LIST HEADERS").await.1, by_range);
     let (_, by_id) = reader.list("LIST HEADERS MSGID").await;
     assert_eq!(by_id, ":\n:bytes\n:lines\n");
-    assert_eq!(reader.list("LIST MOTD").await.1, "1 news server in use.\n");
+    assert_eq!(
+        reader.list("LIST MOTD").await.1,
+        "The only news server is open.\n"
+    );
     assert_eq!(reader.list("LIST SUBSCRIPTIONS").await.1, "");
     assert_eq!(reader.ask("DATE").await, "111 20241004000000");
     let (code, help) = reader.list("HELP").await;
