@@ -1,9 +1,10 @@
 // Connect: what is pasted where, a key for each program, and when it was heard.
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { enterKey, open, session, visit } from './support/browser.js';
+import { elsewhere, enterKey, open, session, visit } from './support/browser.js';
 import * as rules from './support/rules.js';
 import { directory, start } from './support/weir.js';
 
@@ -57,6 +58,38 @@ for (const javaScriptEnabled of [true, false]) {
     rules.quiet(page);
   });
 
+  test(`the page with a new key has the lines of its program, ${how}`, async (t) => {
+    const { weir, page } = await begin(t, { javaScriptEnabled });
+    const made = async (name) => {
+      await page.goto('/connect');
+      await page.getByRole('heading', { name, exact: true }).click();
+      await page.getByRole('button', { name: `Make a key for ${name}`, exact: true }).click();
+      const key = await page.getByLabel('Key', { exact: true }).inputValue();
+      return (line) => line.replace('KEY', key).replace('ORIGIN', weir.origin);
+    };
+    let filled = await made('cross-seed');
+    const line = page.getByLabel('config.js', { exact: true });
+    assert.equal(await line.inputValue(), filled('torznab: ["ORIGIN/torznab/api?apikey=KEY"],'));
+    if (javaScriptEnabled) {
+      await page.getByRole('button', { name: 'Copy config.js', exact: true }).click();
+      await page.getByRole('status').getByText('Copied', { exact: true }).waitFor();
+    }
+    filled = await made('FlexGet');
+    const feed = filled('ORIGIN/torznab/api?t=search&apikey=KEY');
+    assert.equal(await page.getByLabel('rss', { exact: true }).inputValue(), feed);
+    const config = filled('- torznab: { url: "ORIGIN/torznab", apikey: "KEY", searcher: tvsearch }');
+    assert.equal(await page.getByLabel('config.yml', { exact: true }).inputValue(), config);
+    assert.match(await (await fetch(feed)).text(), /No torznab indexer is configured/, 'the key is the right one');
+    filled = await made('qBittorrent');
+    const rss = filled('ORIGIN/torznab/api?t=search&apikey=KEY');
+    assert.equal(await page.getByLabel('RSS', { exact: true }).inputValue(), rss);
+    if (javaScriptEnabled) await rules.everywhere(page, 'made-key', { sent: false });
+    // A program that has a field for the key needs nothing else.
+    await made('Sonarr');
+    assert.equal(await page.locator('.made .copy').count(), 1);
+    rules.quiet(page);
+  });
+
   test(`a client that announces is heard, ${how}`, async (t) => {
     const { weir, page } = await begin(t, { javaScriptEnabled });
     await page.getByText('Not heard from qBittorrent yet.').waitFor();
@@ -69,6 +102,61 @@ for (const javaScriptEnabled of [true, false]) {
     rules.quiet(page);
   });
 }
+
+test('from another machine, an address for this one alone is called so', async (t) => {
+  const data = await directory(t);
+  const weir = await start(t, { data });
+  const storageState = await session(weir);
+  const page = await visit(await open(), elsewhere(weir), { storageState });
+  const says = (key) => new RegExp(`works only on the machine that runs Weir\\. .* set ${key} in ${join(data, 'weir.yaml')}`);
+  await page.goto('/connect');
+  for (const [name, key] of [['Thunderbird', 'news.nntp_listen'], ['Transmission', 'tracker.http_listen']]) {
+    await page.getByRole('heading', { name, exact: true }).click();
+    await page.locator(`#${name.toLowerCase()} .notice.warn`).getByText(says(key)).waitFor();
+  }
+  await page.locator('section', { has: page.locator('#nntp') }).getByText(says('news.nntp_listen')).waitFor();
+  await page.goto('/');
+  await page.locator('.first-run').getByText(/only on the machine that runs Weir; for others set news\.nntp_listen in /).waitFor();
+
+  // Whoever is on this machine is told once, at the top.
+  const here = await visit(await open(), weir.origin, { storageState });
+  await here.goto('/connect');
+  assert.equal(await here.locator('.program .notice.warn').count(), 0);
+  await here.getByText('These addresses work on this machine only').waitFor();
+  await here.goto('/');
+  assert.doesNotMatch(await here.locator('.first-run').innerText(), /only on the machine/);
+});
+
+test('copying works over plain HTTP from another machine', async (t) => {
+  const weir = await start(t, { data: await directory(t) });
+  const storageState = await session(weir);
+  const page = await visit(await open(), elsewhere(weir), { storageState });
+  await page.goto('/connect');
+  assert.equal(await page.evaluate(() => isSecureContext), false);
+  await page.getByRole('heading', { name: 'Sonarr', exact: true }).click();
+  const field = page.locator('#sonarr-0');
+  const said = page.getByRole('status').getByText('Copied', { exact: true });
+  const button = page.getByRole('button', { name: 'Copy URL for Sonarr', exact: true });
+  await button.click();
+  await said.waitFor();
+  assert.ok(await button.evaluate((one) => one === document.activeElement), 'the focus stays');
+  await said.waitFor({ state: 'hidden' });
+  const shown = await field.inputValue();
+  assert.equal(shown, `${elsewhere(weir)}/torznab`);
+
+  // Where the browser does not copy, people do.
+  await page.evaluate(() => (document.execCommand = () => false));
+  await button.click();
+  await page.getByRole('status').getByText('Selected: press Ctrl+C', { exact: true }).waitFor();
+  const selected = await field.evaluate((one) => one === document.activeElement && [one.selectionStart, one.selectionEnd]);
+  assert.deepEqual(selected, [0, shown.length]);
+  rules.quiet(page);
+
+  await page.goto('/settings');
+  await page.getByRole('searchbox').first().focus();
+  await page.keyboard.press('Control+V');
+  assert.equal(await page.getByRole('searchbox').first().inputValue(), shown);
+});
 
 test('somebody with a lesser key sees neither the first key nor a way to make one', async (t) => {
   const { weir, page } = await begin(t);

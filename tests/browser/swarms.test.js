@@ -34,7 +34,7 @@ test('swarms', async (t) => {
     assert.equal(await field.inputValue(), `${weir.tracker}/announce`);
     assert.match(await page.getByLabel('UDP', { exact: true }).inputValue(), /^udp:\/\/127\.0\.0\.1:\d+\/announce$/);
     await page.getByRole('button', { name: 'Copy the HTTP address' }).click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    await page.getByRole('status').getByText('Copied', { exact: true }).waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `${weir.tracker}/announce`);
     await page.context().close();
   });

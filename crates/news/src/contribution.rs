@@ -85,7 +85,8 @@ fn newsreaders(nntp: &NntpServer) -> ConnectPanel {
         anchor: "nntp",
         text: "Add a news server with this address. Where a newsreader asks for a user name and a password, type any name, and an API key as the password.",
         addresses: Box::new(move |origin| addresses(&listening, origin)),
-        off: "The news server listens nowhere. Set news.nntp_listen, then restart Weir.",
+        server: "The news server",
+        keys: &["news.nntp_listen"],
         programs: vec![
             any,
             program(
@@ -108,32 +109,48 @@ fn parts(address: &PasteAddress) -> (&str, &str) {
     (host.trim_matches(['[', ']']), port)
 }
 
+fn is_secure(address: &PasteAddress) -> bool {
+    address.url.starts_with("nntps:")
+}
+
 fn host_and_port(addresses: &[PasteAddress]) -> Vec<(&'static str, String)> {
-    let Some(first) = addresses.first() else {
-        return Vec::new();
-    };
-    let (host, port) = parts(first);
-    let mut lines = vec![("Server", host.to_owned()), ("Port", port.to_owned())];
-    let secure = addresses.iter().find(|one| one.url.starts_with("nntps:"));
-    if let Some(secure) = secure.filter(|secure| *secure != first) {
-        lines.push(("Port, TLS", parts(secure).1.to_owned()));
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    for address in addresses {
+        let (host, port) = parts(address);
+        let (server_label, port_label) = match is_secure(address) {
+            true => ("Server, TLS", "Port, TLS"),
+            false => ("Server", "Port"),
+        };
+        // Most often both are at the same place.
+        match lines.first() {
+            None => lines.push(("Server", host.to_owned())),
+            Some((_, first)) if first == host => (),
+            Some(_) => lines.push((server_label, host.to_owned())),
+        }
+        lines.push((port_label, port.to_owned()));
     }
     lines
 }
 
 fn tin(addresses: &[PasteAddress]) -> Vec<(&'static str, String)> {
-    let plain = addresses.first().map(parts);
-    let line = plain.map(|(host, port)| ("Command", format!("tin -r -A -g {host} -p {port}")));
+    let line = addresses.first().map(|first| {
+        let (host, port) = parts(first);
+        let secure = if is_secure(first) { " -T" } else { "" };
+        let command = format!("tin -r -A{secure} -g {host} -p {port}");
+        ("Command", command)
+    });
     line.into_iter().collect()
 }
 
 fn slrn(addresses: &[PasteAddress]) -> Vec<(&'static str, String)> {
-    let plain = addresses.first().map(parts);
-    let line = plain.map(|(host, port)| {
-        (
-            "Command",
-            format!("slrn -h {host} -p {port} -f ~/.jnewsrc-weir --create"),
-        )
+    let line = addresses.first().map(|first| {
+        let (host, port) = parts(first);
+        let server = match is_secure(first) {
+            true => format!("snews://{host}:{port}"),
+            false => format!("{host} -p {port}"),
+        };
+        let command = format!("slrn -h {server} -f ~/.jnewsrc-weir --create");
+        ("Command", command)
     });
     line.into_iter().collect()
 }
@@ -152,12 +169,15 @@ fn addresses(listening: &[(&'static str, SocketAddr)], origin: &str) -> Vec<Past
             std::net::IpAddr::V6(ip) => format!("[{ip}]"),
             ip => ip.to_string(),
         };
+        let (label, key) = match *protocol {
+            "nntps" => ("With TLS", "news.nntps_listen"),
+            _ => ("NNTP", "news.nntp_listen"),
+        };
         PasteAddress {
-            label: match *protocol {
-                "nntps" => "With TLS",
-                _ => "NNTP",
-            },
+            label,
             url: format!("{protocol}://{reached}:{}", address.port()),
+            key,
+            is_bound_here: address.ip().is_loopback(),
         }
     };
     listening.iter().map(one).collect()
@@ -187,5 +207,80 @@ mod tests {
         assert_eq!(urls("https://weir.example"), both("weir.example"));
         assert_eq!(urls("http://[2001:db8::1]:7070"), both("[2001:db8::1]"));
         assert_eq!(urls("http://[2001:db8::1]"), both("[2001:db8::1]"));
+    }
+
+    #[test]
+    fn a_listener_for_this_machine_alone_is_known_as_one() {
+        let listening = [
+            ("nntp", "127.0.0.1:1119".parse().unwrap()),
+            ("nntps", "[::]:563".parse().unwrap()),
+        ];
+        // At 127.0.0.1 both look the same.
+        for origin in ["http://weir.example:7070", "http://127.0.0.1:7070"] {
+            let found = addresses(&listening, origin);
+            let found: Vec<_> = found
+                .iter()
+                .map(|one| (one.key, one.is_bound_here))
+                .collect();
+            let all = [("news.nntp_listen", true), ("news.nntps_listen", false)];
+            assert_eq!(found, all);
+        }
+    }
+
+    #[test]
+    fn a_port_with_tls_is_called_one() {
+        let lines = |write: fn(&[PasteAddress]) -> Vec<(&'static str, String)>, all: &[&str]| {
+            let listening: Vec<_> = all
+                .iter()
+                .map(|one| one.split_once(' ').unwrap())
+                .map(|(protocol, address)| match protocol {
+                    "nntps" => ("nntps", address.parse().unwrap()),
+                    _ => ("nntp", address.parse().unwrap()),
+                })
+                .collect();
+            let lines = write(&addresses(&listening, "http://weir.example:7070"));
+            let lines = lines.iter().map(|(label, line)| format!("{label}: {line}"));
+            lines.collect::<Vec<_>>().join("; ")
+        };
+        let (plain, secure) = ("nntp 0.0.0.0:1119", "nntps 0.0.0.0:563");
+        for (write, all, expected) in [
+            (
+                host_and_port as fn(&[PasteAddress]) -> Vec<(&'static str, String)>,
+                &[plain, secure][..],
+                "Server: weir.example; Port: 1119; Port, TLS: 563",
+            ),
+            (
+                host_and_port,
+                &[secure],
+                "Server: weir.example; Port, TLS: 563",
+            ),
+            (
+                host_and_port,
+                &["nntp 127.0.0.1:1119", secure],
+                "Server: 127.0.0.1; Port: 1119; Server, TLS: weir.example; Port, TLS: 563",
+            ),
+            (
+                tin,
+                &[plain, secure],
+                "Command: tin -r -A -g weir.example -p 1119",
+            ),
+            (
+                tin,
+                &[secure],
+                "Command: tin -r -A -T -g weir.example -p 563",
+            ),
+            (
+                slrn,
+                &[plain],
+                "Command: slrn -h weir.example -p 1119 -f ~/.jnewsrc-weir --create",
+            ),
+            (
+                slrn,
+                &[secure],
+                "Command: slrn -h snews://weir.example:563 -f ~/.jnewsrc-weir --create",
+            ),
+        ] {
+            assert_eq!(lines(write, all), expected);
+        }
     }
 }

@@ -16,6 +16,7 @@ pub(crate) fn contribution(views: &Arc<Views>) -> Contribution {
     let (access, feeds) = inbound::feeds(views);
     let (key, lists) = inbound::lists(views);
     let (counted, cached) = (model.clone(), model.clone());
+    let connected = views.clone();
     let contribution = Contribution::new("search", "Search", Icon::Search)
         .card(Arc::new(SearchCard(model.engine.clone())))
         .stats(Arc::new(SearchStats(model.clone())))
@@ -27,6 +28,7 @@ pub(crate) fn contribution(views: &Arc<Views>) -> Contribution {
         .router_for(key, Right::Search, lists)
         .api(api::router(views))
         .router_for(Access::Open, Right::Search, inbound::downloads(views))
+        .key_lines(move |name, origin, key| pages::key_lines(&connected, name, origin, key))
         .cached(move || cached.cache.counts())
         .metrics(move |registry| metrics::register(counted, registry));
     pages::nav()

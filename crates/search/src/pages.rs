@@ -16,6 +16,8 @@ use weir_web::{Icon, NavEntry, NavGroup, Right, Shown};
 use crate::views::Views;
 use crate::words::second;
 
+pub(crate) use self::connect::key_lines;
+
 /// Where people search: what was found has links to download it.
 pub(crate) fn searching(views: &Arc<Views>) -> Router {
     Router::new()

@@ -121,11 +121,14 @@ pub(crate) fn feed(
     format: Format,
 ) -> Response {
     let list = &frozen.list;
-    let title = format!("Weir: {}", scope.name);
+    let title = scope.title();
     let (link, self_url) = (format!("{origin}/search"), format!("{origin}{path}"));
     let channel = Channel {
         title: &title,
-        description: "Releases of several indexers as one feed",
+        description: match scope.is_demo {
+            true => weir_web::DEMO,
+            false => "Releases of several indexers as one feed",
+        },
         link: &link,
         self_url: &self_url,
         offset: page.offset.into(),

@@ -17,10 +17,18 @@ pub(crate) struct Scope {
     pub(crate) name: String,
     /// The asker may know what a single indexer has of its own.
     pub(crate) in_detail: bool,
+    /// All of them are made up.
+    pub(crate) is_demo: bool,
 }
 
 impl Scope {
     /// All indexers, of one protocol or of both.
+    /// What programs show of it.
+    pub(crate) fn title(&self) -> String {
+        let demo = if self.is_demo { " (demo)" } else { "" };
+        format!("Weir{demo}: {}", self.name)
+    }
+
     pub(crate) fn all(model: &Model, protocol: Option<Protocol>) -> Self {
         let (name, indexers) = match protocol {
             Some(Protocol::Torrent) => ("all torrent indexers", model.all_of(Protocol::Torrent)),
@@ -32,6 +40,7 @@ impl Scope {
             protocol: protocol.unwrap_or(Protocol::Torrent),
             name: name.to_owned(),
             in_detail: true,
+            is_demo: false,
         }
     }
 
@@ -50,6 +59,7 @@ impl Scope {
             name: indexer.name().to_owned(),
             indexers: vec![indexer],
             in_detail: true,
+            is_demo: false,
         }
     }
 
@@ -70,6 +80,7 @@ impl Scope {
             protocol,
             name: format!("indexers tagged {tag}"),
             in_detail: true,
+            is_demo: false,
         })
     }
 

@@ -36,7 +36,8 @@ pub(crate) fn panel(
         anchor: "tracker",
         text: "To announce to this tracker, add these addresses to a torrent’s list of trackers.",
         addresses: Box::new(move |origin| pages::announce_addresses(&listening, origin)),
-        off: "The tracker listens nowhere. Set tracker.http_listen or tracker.udp_listen, then restart Weir.",
+        server: "The tracker",
+        keys: &["tracker.http_listen", "tracker.udp_listen"],
         programs: vec![
             program(
                 "qBittorrent",
@@ -130,6 +131,8 @@ mod tests {
         let addresses = addresses.map(|url| PasteAddress {
             label: "",
             url: url.to_owned(),
+            key: "",
+            is_bound_here: false,
         });
         let (http, udp) = (&addresses[0].url, &addresses[1].url);
         assert_eq!(list(&addresses)[0].1, format!("{http}\n{udp}"));

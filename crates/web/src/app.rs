@@ -149,6 +149,7 @@ impl App {
         let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut missing, mut guests, mut connect) = (Vec::new(), Vec::new(), Vec::new());
         let (mut cached, mut public) = (Vec::new(), Vec::new());
+        let mut key_lines = Vec::new();
         let (mut operations, mut files) = (Self::own_operations(), Vec::new());
         for contribution in contributions {
             let name = contribution.front.name;
@@ -158,6 +159,7 @@ impl App {
             nav.extend(contribution.nav);
             missing.extend(contribution.missing);
             connect.extend(contribution.connect);
+            key_lines.extend(contribution.key_lines);
             cached.extend(contribution.cached.map(|read| (name, read)));
             public.extend(contribution.public);
             guests.extend(contribution.guests.map(|waiting| (name, waiting)));
@@ -207,6 +209,7 @@ impl App {
             shell: Arc::new(Shell::new(Furniture {
                 nav,
                 connect,
+                key_lines,
                 public,
                 assets: Assets::load(),
                 zone: TimeZone::system(),

@@ -25,6 +25,10 @@ pub(crate) type CacheCounts = Box<dyn Fn() -> (u64, u64) + Send + Sync>;
 /// Writes the live parts of a front's page.
 pub(crate) type WriteParts = Box<dyn Fn() -> Vec<LivePart> + Send + Sync>;
 
+/// Writes what a program takes with a key in it.
+pub(crate) type KeyLines =
+    Box<dyn Fn(&str, &str, &str) -> Vec<(&'static str, String)> + Send + Sync>;
+
 /// Connections from another listener, and the router that serves them.
 pub(crate) type Guests = (mpsc::Receiver<Guest>, Router);
 
@@ -39,6 +43,7 @@ pub struct Contribution {
     pub(crate) missing: Option<Missing>,
     pub(crate) guests: Option<Guests>,
     pub(crate) connect: Option<ConnectPanel>,
+    pub(crate) key_lines: Option<KeyLines>,
     pub(crate) cached: Option<CacheCounts>,
     pub(crate) public: Option<&'static str>,
 }
@@ -79,6 +84,7 @@ impl Contribution {
             missing: None,
             guests: None,
             connect: None,
+            key_lines: None,
             cached: None,
             public: None,
         }
@@ -156,6 +162,17 @@ impl Contribution {
         self
     }
 
+    /// Fills in a key that was just made: `write` gets its name, our origin and the key, and returns what the program that it
+    /// is called after takes, labels and lines.
+    #[must_use]
+    pub fn key_lines(
+        mut self,
+        write: impl Fn(&str, &str, &str) -> Vec<(&'static str, String)> + Send + Sync + 'static,
+    ) -> Self {
+        self.key_lines = Some(Box::new(write));
+        self
+    }
+
     /// Counts questions that were answered from the front's cache, and those that were not; `read` returns both.
     #[must_use]
     pub fn cached(mut self, read: impl Fn() -> (u64, u64) + Send + Sync + 'static) -> Self {
@@ -225,8 +242,10 @@ pub struct ConnectPanel {
     pub text: &'static str,
     /// Returns them for somebody who reaches us at an origin such as `http://weir.example:7070`.
     pub addresses: ConnectAddresses,
-    /// What to set for addresses, while there are none.
-    pub off: &'static str,
+    /// Who listens there: *The news server*.
+    pub server: &'static str,
+    /// The keys that say where.
+    pub keys: &'static [&'static str],
     /// Programs that use them, each with its own steps.
     pub programs: Vec<ConnectProgram>,
 }

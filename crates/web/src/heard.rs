@@ -142,7 +142,8 @@ mod tests {
             anchor: "panel",
             text: "",
             addresses: Box::new(|_| Vec::new()),
-            off: "",
+            server: "",
+            keys: &[],
             programs: vec![ConnectProgram {
                 name: "Some",
                 anchor: "some",

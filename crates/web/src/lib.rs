@@ -72,4 +72,4 @@ pub use shell::DEMO;
 pub use standby::{Standby, stand_by};
 pub use throttle::{Pace, Throttle};
 pub use upstreams::{Lookout, Upstreams, path as upstream_path, without_name};
-pub use visitor::{Identity, ProgramKey, RequestId, Visitor};
+pub use visitor::{Identity, ProgramKey, RequestId, Visitor, is_called_after};

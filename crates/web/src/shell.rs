@@ -13,8 +13,8 @@ use weir_engine::{Node, Recent};
 
 use self::kept::{KEPT, KeptPages};
 use crate::{
-    ConnectPanel, Failure, Icon, Identity, NavEntry, NavGroup, Right, Visitor, assets::Assets, kit,
-    nodes::view::NodesView,
+    ConnectPanel, Failure, Icon, Identity, NavEntry, NavGroup, Right, Visitor, assets::Assets,
+    contribution::KeyLines, kit, nodes::view::NodesView,
 };
 
 /// What all pages share.
@@ -32,6 +32,8 @@ pub(crate) struct Shell {
     kept: KeptPages,
     /// Panels of fronts for the page Connect.
     pub(crate) connect: Vec<ConnectPanel>,
+    /// What fronts fill a new key into.
+    pub(crate) key_lines: Vec<KeyLines>,
     /// The full path of the configuration file; a reload may find another one.
     pub(crate) config_file: RwLock<String>,
     /// The full path of the file with the upstreams that were added on the pages.
@@ -50,6 +52,7 @@ pub const DEMO: &str =
 pub(crate) struct Furniture {
     pub(crate) nav: Vec<NavEntry>,
     pub(crate) connect: Vec<ConnectPanel>,
+    pub(crate) key_lines: Vec<KeyLines>,
     pub(crate) public: Vec<&'static str>,
     pub(crate) assets: Assets,
     pub(crate) zone: TimeZone,
@@ -76,6 +79,13 @@ impl Frame<'_> {
         let known = self.visitor.filter(|known| known.identity.signed_in());
         known.is_some_and(|known| !known.may(Right::Everything))
     }
+
+    /// The rights that such a visitor does not have.
+    fn missing(&self) -> Vec<Right> {
+        let may = |right| self.visitor.is_some_and(|known| known.may(right));
+        let rights = [Right::Search, Right::Post].into_iter();
+        rights.filter(|right| !may(*right)).collect()
+    }
 }
 
 #[derive(Template)]
@@ -91,6 +101,7 @@ impl Shell {
         let Furniture {
             mut nav,
             connect,
+            key_lines,
             public,
             assets,
             zone,
@@ -117,6 +128,7 @@ impl Shell {
             around: AtomicUsize::new(0),
             kept: Mutex::new(Recent::new(KEPT)),
             connect,
+            key_lines,
             config_file: RwLock::new("weir.yaml".to_owned()),
             upstreams_file: RwLock::new("upstreams.yaml".to_owned()),
             demo: AtomicBool::new(false),

@@ -57,6 +57,13 @@ pub struct ProgramKey {
     pub used: Option<jiff::Timestamp>,
 }
 
+/// Whether a key of this name is a program's: `Sonarr` or `Sonarr, attic`.
+pub fn is_called_after(key: &str, program: &str) -> bool {
+    let (key, program) = (key.to_lowercase(), program.to_lowercase());
+    let rest = key.strip_prefix(&program);
+    rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
 /// Who is asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
@@ -113,13 +120,8 @@ impl Visitor {
 
     /// The key that is called after a program: `Sonarr` or `Sonarr, attic`. Of several, the one used last.
     pub fn key_for(&self, program: &str) -> Option<ProgramKey> {
-        let program = program.to_lowercase();
         let all = self.keys.all();
-        let named = all.iter().filter(|key| {
-            let name = key.name.to_lowercase();
-            let rest = name.strip_prefix(&program);
-            rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-        });
+        let named = all.iter().filter(|key| is_called_after(&key.name, program));
         let last = named.max_by_key(|key| key.used())?;
         Some(ProgramKey {
             name: last.name.to_string(),
@@ -169,6 +171,11 @@ impl Visitor {
             format!("Wait {seconds} s, then try again; or sign in."),
         );
         Err(failure.retry_after(seconds))
+    }
+
+    /// Whether all that there is here is made up.
+    pub fn is_demo(&self) -> bool {
+        self.shell.is_demo()
     }
 
     /// The full path of the file to edit, for pages that tell the operator to.

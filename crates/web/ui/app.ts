@@ -35,27 +35,47 @@ function askInPlace(): void {
   });
 }
 
-// The clipboard is available only on https and on this machine; elsewhere the text is selected, to be copied by hand.
+/** Copies a field. The clipboard is available only on https and on this machine; the older way works everywhere. */
+async function copyField(field: HTMLInputElement | HTMLTextAreaElement): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(field.value);
+    return true;
+  } catch {
+    field.focus();
+    field.select();
+    return document.execCommand("copy");
+  }
+}
+
 function offerCopies(): void {
   for (const button of document.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
     const field = document.querySelector<HTMLInputElement | HTMLTextAreaElement>(`#${button.dataset["copy"]}`);
     if (!field) continue;
+    // It is there before it says anything: only then is it read aloud.
+    const says = document.createElement("span");
+    says.className = "says";
+    says.role = "status";
+    button.after(says);
+    let timer = 0;
+    const quiet = (): void => {
+      button.classList.remove("done");
+      says.textContent = "";
+    };
     field.addEventListener("focus", () => field.select());
+    field.addEventListener("blur", quiet);
     button.hidden = false;
     button.addEventListener("click", async () => {
-      field.select();
-      try {
-        await navigator.clipboard.writeText(field.value);
-      } catch {
+      const copied = await copyField(field);
+      clearTimeout(timer);
+      if (!copied) {
+        // The field has the focus, and everything in it is selected.
+        says.textContent = "Selected: press Ctrl+C";
         return;
       }
-      const label = button.ariaLabel;
+      button.focus();
       button.classList.add("done");
-      button.ariaLabel = "Copied";
-      setTimeout(() => {
-        button.classList.remove("done");
-        button.ariaLabel = label;
-      }, COPIED_MS);
+      says.textContent = "Copied";
+      timer = window.setTimeout(quiet, COPIED_MS);
     });
   }
 }

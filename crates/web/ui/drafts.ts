@@ -67,7 +67,6 @@ export function keepWriting(page: HTMLElement): void {
     if (notice) notice.hidden = true;
     form.querySelector<HTMLElement>("#text")?.focus();
   });
-  page.querySelector<HTMLElement>("#mistakes")?.focus();
 }
 
 function restore(page: HTMLElement, fields: [string, Field][], kept: Kept): void {

@@ -9,6 +9,9 @@ import { chromium } from 'playwright-core';
 const SHELL = '/usr/lib/chromium/chromium-headless-shell';
 const CHROMIUM = '/usr/bin/chromium';
 
+// A name of this machine that browsers do not trust, as those on a home network are not.
+const NAME = 'weir.example';
+
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -17,6 +20,7 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  `--host-resolver-rules=MAP ${NAME} 127.0.0.1`,
 ];
 
 export const DESKTOP = { width: 1280, height: 800 };
@@ -53,7 +57,9 @@ export async function visit(browser, origin, options = {}) {
     });
   });
   page.on('console', (message) => {
-    if (message.type() === 'error') page.complaints.push(`console: ${message.text()}`);
+    // Browsers say this of every page over plain HTTP.
+    const usual = origin.includes(NAME) && message.text().startsWith('The Cross-Origin-Opener-Policy header');
+    if (message.type() === 'error' && !usual) page.complaints.push(`console: ${message.text()}`);
   });
   page.on('pageerror', (error) => page.complaints.push(`script: ${error}`));
   page.on('request', (request) => {
@@ -75,16 +81,23 @@ export async function openAccount(page) {
   await page.locator('header details:not([open]) > summary').click();
 }
 
-/** A session by the printed link, to be given to `visit` as `storageState`. */
+/** A session by the printed link, to be given to `visit` as `storageState`, by both names of this machine. */
 export async function session(weir) {
   const answer = await fetch(weir.link, { redirect: 'manual' });
   await answer.arrayBuffer();
-  const cookies = answer.headers.getSetCookie().map((line) => {
+  const hosts = [new URL(weir.origin).hostname, NAME];
+  const cookies = answer.headers.getSetCookie().flatMap((line) => {
     const [, name, value] = /^([^=]+)=([^;]*)/.exec(line);
-    return { name, value, domain: new URL(weir.origin).hostname, path: '/', expires: -1, httpOnly: true, secure: false, sameSite: 'Lax' };
+    const cookie = { name, value, path: '/', expires: -1, httpOnly: true, secure: false, sameSite: 'Lax' };
+    return hosts.map((domain) => ({ ...cookie, domain }));
   });
   if (cookies.length === 0) throw new Error(`${weir.link} gave no session: ${answer.status}`);
   return { cookies, origins: [] };
+}
+
+/** Where Weir is from another machine: plain HTTP, by a name. */
+export function elsewhere(weir) {
+  return `http://${NAME}:${new URL(weir.origin).port}`;
 }
 
 /** The page's main text as lines, without figures, which move between two looks, and without what needs script to act. */

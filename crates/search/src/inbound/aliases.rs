@@ -63,10 +63,15 @@ pub(super) fn addresses() -> impl Iterator<Item = &'static str> {
     lists.chain(NUMBERED).chain(JACKETT)
 }
 
-async fn status() -> Json<Value> {
+async fn status(visitor: Visitor) -> Json<Value> {
+    let instance = if visitor.is_demo() {
+        "Weir (demo)"
+    } else {
+        "Weir"
+    };
     Json(json!({
         "appName": "Weir",
-        "instanceName": "Weir",
+        "instanceName": instance,
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }
@@ -80,7 +85,7 @@ async fn list(
     let all = views.model.indexers.all();
     let all: Vec<Value> = all
         .iter()
-        .map(|indexer| prowlarr(indexer, &origin))
+        .map(|indexer| prowlarr(indexer, &origin, description(&visitor)))
         .collect();
     Json(Value::Array(all))
 }
@@ -93,7 +98,7 @@ async fn one(
 ) -> Response {
     let origin = visitor.client.origin(&headers);
     match by_number(&views, &id) {
-        Ok(indexer) => Json(prowlarr(&indexer, &origin)).into_response(),
+        Ok(indexer) => Json(prowlarr(&indexer, &origin, description(&visitor))).into_response(),
         Err(error) => reply::not_there(&error, Format::Json),
     }
 }
@@ -120,7 +125,16 @@ fn by_number(views: &Views, id: &str) -> Result<Arc<Indexer>, ErrorDocument> {
     })
 }
 
-async fn jackett_list(State(views): State<Arc<Views>>) -> Json<Value> {
+/// What lists of indexers say of each.
+fn description(visitor: &Visitor) -> &'static str {
+    if visitor.is_demo() {
+        weir_web::DEMO
+    } else {
+        ""
+    }
+}
+
+async fn jackett_list(State(views): State<Arc<Views>>, visitor: Visitor) -> Json<Value> {
     let all: Vec<Value> = views
         .model
         .all_of(Protocol::Torrent)
@@ -129,7 +143,7 @@ async fn jackett_list(State(views): State<Arc<Views>>) -> Json<Value> {
             json!({
                 "id": indexer.name(),
                 "name": indexer.name(),
-                "description": "",
+                "description": description(&visitor),
                 "type": "private",
                 "configured": true,
                 "site_link": indexer.place(),
@@ -152,7 +166,7 @@ async fn jackett(Path(id): Path<String>, arrival: FeedRequest) -> Response {
 }
 
 /// An indexer as Prowlarr's API describes one.
-fn prowlarr(indexer: &Indexer, origin: &str) -> Value {
+fn prowlarr(indexer: &Indexer, origin: &str, description: &str) -> Value {
     let known = indexer.known.load();
     let nothing = Caps::default();
     let caps = known.as_ref().map_or(&nothing, |known| &known.caps);
@@ -189,7 +203,7 @@ fn prowlarr(indexer: &Indexer, origin: &str) -> Value {
         "implementationName": if protocol == "torrent" { "Torznab" } else { "Newznab" },
         "configContract": if protocol == "torrent" { "TorznabSettings" } else { "NewznabSettings" },
         "definitionName": indexer.name(),
-        "description": "",
+        "description": description,
         "language": "en-US",
         "encoding": "UTF-8",
         "enable": true,

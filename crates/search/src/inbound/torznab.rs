@@ -80,8 +80,9 @@ impl FeedRequest {
             true => scope,
             false => Ok(Scope::open(&self.views.model, protocol)),
         };
+        let is_demo = self.visitor.is_demo();
         let scope = match scope {
-            Ok(scope) => scope,
+            Ok(scope) => Scope { is_demo, ..scope },
             Err(error) => return reply::not_there(&error, format),
         };
         let user_agent = text(&self.headers, "user-agent");
@@ -99,10 +100,10 @@ impl FeedRequest {
             // All that there are here are configured.
             Ok(Request::Indexers {
                 configured: Some(false),
-            }) => reply::indexers(&[]),
+            }) => reply::indexers(&[], is_demo),
             Ok(Request::Indexers { .. }) => {
                 self.introduced_to(&scope, &program).await;
-                reply::indexers(&scope.indexers)
+                reply::indexers(&scope.indexers, is_demo)
             }
         }
     }

@@ -11,8 +11,8 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use weir_engine::words;
 use weir_search_proto::Protocol;
-use weir_web::kit::{Paste, is_local};
-use weir_web::{ConnectPanel, Right, Visitor};
+use weir_web::kit::{Paste, Reach, is_local};
+use weir_web::{ConnectPanel, Right, Visitor, is_called_after};
 
 use self::programs::{KNOWN, KnownProgram};
 use crate::form::PAGE;
@@ -24,7 +24,7 @@ use crate::words::counted;
 struct ConnectPage<'a> {
     opening: String,
     form_token: &'a str,
-    programs: Vec<ProgramCard>,
+    programs: Vec<ProgramCard<'a>>,
     /// This machine alone reaches the address.
     local: bool,
     origin: String,
@@ -43,7 +43,7 @@ struct ConnectPage<'a> {
 }
 
 /// A program and what to paste into it.
-struct ProgramCard {
+struct ProgramCard<'a> {
     name: &'static str,
     anchor: &'static str,
     /// Where in it.
@@ -58,8 +58,10 @@ struct ProgramCard {
     needs: Option<Right>,
     /// The name of the key that is called after it.
     key: Option<String>,
-    /// What to set for addresses, while there are none.
-    off: &'static str,
+    /// Its panel, while that has no addresses.
+    off: Option<&'a ConnectPanel>,
+    /// Why its addresses may be of no use to the visitor.
+    reach: Option<Reach>,
 }
 
 struct PasteField {
@@ -102,18 +104,7 @@ pub(super) async fn show(
         let key = found.and_then(|(name, _)| views.model.programs.key_of(name));
         key.is_some_and(|key| !visitor.has_key(&key))
     };
-    let (torrents, usenet) = (
-        views.model.all_of(Protocol::Torrent).is_empty(),
-        views.model.all_of(Protocol::Nzb).is_empty(),
-    );
-    let empty = torrents && usenet;
-    // What has no indexers behind it is not offered, as long as there are others.
-    let offered = |path: &str| match path {
-        _ if empty => true,
-        path if path.starts_with("/torznab") => !torrents,
-        path if path.starts_with("/newznab") => !usenet,
-        _ => true,
-    };
+    let offer = Offer::of(&views);
     let panels = visitor.connect_panels().iter();
     let panels: Vec<_> = panels
         .map(|panel| (panel, (panel.addresses)(&origin)))
@@ -125,15 +116,17 @@ pub(super) async fn show(
             name: known.name,
             anchor: known.anchor,
             path: known.path,
-            fields: fields(known, &origin, &offered),
+            fields: fields(known, &origin, offer),
             note: known.note,
             heard: latest(by_agent(known.name), used),
             revoked: is_revoked(known.name) && used.is_none(),
             needs: Some(Right::Search),
             key: key.map(|key| key.name),
-            off: "",
+            off: None,
+            reach: None,
         }
     });
+    let file = visitor.config_file();
     let others = panels.iter().flat_map(|(panel, addresses)| {
         panel.programs.iter().map(|program| {
             let key = program.needs.and_then(|_| visitor.key_for(program.name));
@@ -157,12 +150,13 @@ pub(super) async fn show(
                 revoked: false,
                 needs: program.needs,
                 key: key.map(|key| key.name),
-                off: if addresses.is_empty() { panel.off } else { "" },
+                off: addresses.is_empty().then_some(*panel),
+                reach: Some(Reach::of(addresses, &origin, &file)).filter(Reach::is_short),
             }
         })
     });
     // A client that announces and reads feeds has one section for both.
-    let mut programs: Vec<ProgramCard> = Vec::new();
+    let mut programs: Vec<ProgramCard<'_>> = Vec::new();
     for card in others.chain(searching) {
         match programs.iter_mut().find(|known| known.name == card.name) {
             Some(known) => known.join(card),
@@ -173,15 +167,18 @@ pub(super) async fn show(
     let template = ConnectPage {
         opening: opening(&views, &programs),
         form_token: &visitor.form_token,
-        file: visitor.config_file(),
         programs,
         panels: panels
             .into_iter()
             .filter(|(_, addresses)| !addresses.is_empty())
-            .map(|(panel, addresses)| (panel, Paste::new(panel.anchor, addresses)))
+            .map(|(panel, addresses)| {
+                let paste = Paste::new(panel.anchor, addresses, &origin, &file);
+                (panel, paste)
+            })
             .collect(),
+        file,
         local: is_local(&origin),
-        empty,
+        empty: offer.is_empty(),
         origin,
         key: visitor.key().map(|key| key.expose().to_owned()),
         is_operator,
@@ -190,7 +187,7 @@ pub(super) async fn show(
     visitor.show("Connect", &template)
 }
 
-impl ProgramCard {
+impl ProgramCard<'_> {
     /// Takes over what the same program may do besides.
     fn join(&mut self, other: Self) {
         let begin = self.fields.len();
@@ -218,21 +215,74 @@ fn since(at: jiff::Timestamp) -> Option<Duration> {
     Some(Duration::try_from(now.duration_since(at)).unwrap_or_default())
 }
 
-fn fields(known: &KnownProgram, origin: &str, offered: &impl Fn(&str) -> bool) -> Vec<PasteField> {
-    let fields = known.fields.iter().enumerate();
+/// Which kinds of indexers there are.
+#[derive(Clone, Copy)]
+struct Offer {
+    torrents: bool,
+    usenet: bool,
+}
+
+impl Offer {
+    fn of(views: &Views) -> Self {
+        let has = |protocol| !views.model.all_of(protocol).is_empty();
+        Self {
+            torrents: has(Protocol::Torrent),
+            usenet: has(Protocol::Nzb),
+        }
+    }
+
+    fn is_empty(self) -> bool {
+        !self.torrents && !self.usenet
+    }
+
+    /// Whether to show this path. What has no indexers behind it is not offered, as long as there are others.
+    fn has(self, path: &str) -> bool {
+        match path {
+            _ if self.is_empty() => true,
+            path if path.starts_with("/torznab") => self.torrents,
+            path if path.starts_with("/newznab") => self.usenet,
+            _ => true,
+        }
+    }
+}
+
+/// What a program takes: labels and values.
+fn lines(known: &KnownProgram, origin: &str, offer: Offer) -> Vec<(&'static str, String)> {
+    let fields = known.fields.iter().filter(|(_, text)| offer.has(text));
     fields
-        .filter(|(_, (_, text))| offered(text))
-        .map(|(place, (label, text))| {
-            let value = match text.strip_prefix('=') {
-                Some(text) => text.replace("ORIGIN", origin),
-                None => format!("{origin}{text}"),
-            };
-            PasteField::new(known.anchor, place, label, value)
+        .map(|(label, text)| match text.strip_prefix('=') {
+            Some(text) => (*label, text.replace("ORIGIN", origin)),
+            None => (*label, format!("{origin}{text}")),
         })
         .collect()
 }
 
-fn opening(views: &Views, programs: &[ProgramCard]) -> String {
+fn fields(known: &KnownProgram, origin: &str, offer: Offer) -> Vec<PasteField> {
+    let lines = lines(known, origin, offer).into_iter().enumerate();
+    lines
+        .map(|(place, (label, value))| PasteField::new(known.anchor, place, label, value))
+        .collect()
+}
+
+/// The lines with a key in them of the program that a key of this name is for.
+pub(crate) fn key_lines(
+    views: &Views,
+    name: &str,
+    origin: &str,
+    key: &str,
+) -> Vec<(&'static str, String)> {
+    let mut known = KNOWN.iter();
+    let Some(known) = known.find(|known| is_called_after(name, known.name)) else {
+        return Vec::new();
+    };
+    let lines = lines(known, origin, Offer::of(views)).into_iter();
+    lines
+        .filter(|(_, line)| line.contains(programs::KEY))
+        .map(|(label, line)| (label, line.replace(programs::KEY, key)))
+        .collect()
+}
+
+fn opening(views: &Views, programs: &[ProgramCard<'_>]) -> String {
     let heard = views.model.programs.all();
     let others = heard.iter().filter(|(name, _)| {
         let is_listed = programs

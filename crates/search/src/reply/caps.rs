@@ -24,8 +24,7 @@ fn caps_of(scope: &Scope, rules: &SearchRules) -> Caps {
         .iter()
         .filter_map(|indexer| indexer.known.load_full())
         .collect();
-    let title = format!("Weir: {}", scope.name);
-    let mut caps = Caps::union(&title, known.iter().map(|known| &known.caps));
+    let mut caps = Caps::union(&scope.title(), known.iter().map(|known| &known.caps));
     // Whoever has not been heard yet can do something too, and clients keep this for a week.
     for function in Function::ALL {
         caps.functions.entry(function).or_default();
@@ -67,7 +66,12 @@ fn standard() -> Vec<Category> {
 }
 
 /// Jackett's list of indexers with their caps.
-pub(crate) fn indexers(indexers: &[Arc<Indexer>]) -> Response {
+pub(crate) fn indexers(indexers: &[Arc<Indexer>], is_demo: bool) -> Response {
+    let titles = indexers.iter().map(|indexer| match is_demo {
+        true => format!("{} (demo)", indexer.name()),
+        false => indexer.name().to_owned(),
+    });
+    let titles: Vec<String> = titles.collect();
     let known: Vec<_> = indexers
         .iter()
         .map(|indexer| (indexer, indexer.known.load_full()))
@@ -75,9 +79,10 @@ pub(crate) fn indexers(indexers: &[Arc<Indexer>]) -> Response {
     let nothing = Caps::default();
     let listed: Vec<WrittenIndexer<'_>> = known
         .iter()
-        .map(|(indexer, known)| {
+        .zip(&titles)
+        .map(|((indexer, known), title)| {
             let caps = known.as_ref().map_or(&nothing, |known| &known.caps);
-            (indexer.name(), indexer.name(), "private", true, caps)
+            (indexer.name(), title.as_str(), "private", true, caps)
         })
         .collect();
     document(Format::Xml, || write_indexers(&listed), String::new)

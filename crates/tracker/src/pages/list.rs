@@ -122,14 +122,15 @@ impl SwarmsPage {
         let origin = visitor.client.origin(headers);
         let addresses = announce_addresses(look.listening(), &origin);
         let empty = look.totals().swarms == 0;
+        let file = visitor.config_file();
         Self {
             opening: opening_part(look),
             q: view.q.clone(),
             mistake: None,
             rows: Vec::new(),
             pager: None,
-            addresses: Paste::new("url", addresses),
-            file: visitor.config_file(),
+            addresses: Paste::new("url", addresses, &origin, &file),
+            file,
             nothing: None,
             empty,
         }

@@ -32,9 +32,20 @@ pub(crate) fn announce_addresses(
     origin: &str,
 ) -> Vec<PasteAddress> {
     let urls = announce_urls(listening, host_of(origin)).into_iter();
-    urls.map(|(protocol, url)| PasteAddress {
-        label: if protocol == "udp" { "UDP" } else { "HTTP" },
-        url,
+    urls.map(|(protocol, url)| {
+        let (label, key) = match protocol {
+            "udp" => ("UDP", "tracker.udp_listen"),
+            _ => ("HTTP", "tracker.http_listen"),
+        };
+        let is_bound_here = listening.iter().any(|(other, address)| {
+            *other == protocol && address.ip().is_loopback() && url.contains(&address.to_string())
+        });
+        PasteAddress {
+            label,
+            url,
+            key,
+            is_bound_here,
+        }
     })
     .collect()
 }
@@ -59,5 +70,20 @@ mod tests {
                 ("udp", "udp://weir.example:6969/announce".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn a_listener_for_this_machine_alone_is_known_as_one() {
+        let at = |text: &str| text.parse().unwrap();
+        let listening = [("http", at("127.0.0.1:80")), ("udp", at("0.0.0.0:80"))];
+        for origin in ["http://weir.example:7070", "http://127.0.0.1:7070"] {
+            let found = announce_addresses(&listening, origin);
+            let found: Vec<_> = found
+                .iter()
+                .map(|one| (one.key, one.is_bound_here))
+                .collect();
+            let all = [("tracker.http_listen", true), ("tracker.udp_listen", false)];
+            assert_eq!(found, all, "{origin}");
+        }
     }
 }

@@ -11,6 +11,10 @@ pub struct PasteAddress {
     pub label: &'static str,
     /// The address.
     pub url: String,
+    /// The key that says where we listen there.
+    pub key: &'static str,
+    /// We listen there for this machine alone.
+    pub is_bound_here: bool,
 }
 
 /// Addresses, each with a button that copies it; `{{ paste|safe }}` in a template writes them.
@@ -19,12 +23,23 @@ pub struct PasteAddress {
 pub struct Paste {
     prefix: &'static str,
     addresses: Vec<PasteAddress>,
+    reach: Reach,
 }
 
 impl Paste {
-    /// These addresses; `prefix` tells their fields from others on the page.
-    pub fn new(prefix: &'static str, addresses: Vec<PasteAddress>) -> Self {
-        Self { prefix, addresses }
+    /// These addresses, for somebody who reaches us at `origin`; `prefix` tells their fields from others on the page, and
+    /// `file` is the full path of the file to edit.
+    pub fn new(
+        prefix: &'static str,
+        addresses: Vec<PasteAddress>,
+        origin: &str,
+        file: &str,
+    ) -> Self {
+        Self {
+            prefix,
+            reach: Reach::of(&addresses, origin, file),
+            addresses,
+        }
     }
 
     /// How many there are.
@@ -42,6 +57,56 @@ impl Paste {
     }
 }
 
+/// Says which addresses work on this machine alone, and what to set for others; `{{ reach|safe }}` in a template writes it.
+#[derive(Clone, Debug, Default, Template)]
+#[template(path = "kit/reach.html")]
+pub struct Reach {
+    bound_here: Vec<BoundHere>,
+    /// Whoever reads this came from another machine, so these addresses are of no use there.
+    is_elsewhere: bool,
+    /// The full path of the file to edit.
+    file: String,
+}
+
+/// An address at which we listen for this machine alone.
+#[derive(Clone, Debug)]
+struct BoundHere {
+    address: String,
+    key: &'static str,
+    /// What to set for all machines.
+    instead: String,
+}
+
+impl Reach {
+    /// What there is to say about these addresses to somebody who reaches us at `origin`.
+    pub fn of(addresses: &[PasteAddress], origin: &str, file: &str) -> Self {
+        let bound = addresses.iter().filter(|one| one.is_bound_here);
+        let bound_here = bound.map(|one| {
+            let address = authority_of(&one.url);
+            let (every, port) = match address.rsplit_once(':') {
+                Some((host, port)) if host.starts_with('[') => ("[::]", port),
+                Some((_, port)) => ("0.0.0.0", port),
+                None => ("0.0.0.0", ""),
+            };
+            BoundHere {
+                address: address.to_owned(),
+                key: one.key,
+                instead: format!("{every}:{port}"),
+            }
+        });
+        Self {
+            bound_here: bound_here.collect(),
+            is_elsewhere: !is_local(origin),
+            file: file.to_owned(),
+        }
+    }
+
+    /// Whether an address is of no use to whoever reads this.
+    pub fn is_short(&self) -> bool {
+        self.is_elsewhere && !self.bound_here.is_empty()
+    }
+}
+
 /// The host in `host:port`, without the port.
 fn host(authority: &str) -> &str {
     match authority.rsplit_once(':') {
@@ -50,10 +115,15 @@ fn host(authority: &str) -> &str {
     }
 }
 
+/// Host and port of a URL.
+fn authority_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default()
+}
+
 /// The host of a URL, without a port.
 pub fn host_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    host(rest.split('/').next().unwrap_or_default())
+    host(authority_of(url))
 }
 
 /// Whether a URL is reached from this machine alone.
@@ -95,16 +165,48 @@ mod tests {
         let url = |host: &str| PasteAddress {
             label: "HTTP",
             url: format!("http://{host}:1/a?b&c"),
+            key: "some.listen",
+            is_bound_here: false,
         };
-        let written = Paste::new("x", vec![url("weir.example")]).to_string();
+        let paste = |addresses| Paste::new("x", addresses, "http://127.0.0.1", "weir.yaml");
+        let written = paste(vec![url("weir.example")]).to_string();
         assert!(
             written.contains(r#"value="http://weir.example:1/a?b&#38;c""#),
             "{written}"
         );
         assert!(written.contains(r#"data-copy="x-1""#), "{written}");
         assert!(!written.contains("this machine only"), "{written}");
-        let written = Paste::new("x", vec![url("127.0.0.1")]).to_string();
+        let written = paste(vec![url("127.0.0.1")]).to_string();
         assert!(written.contains("this machine only"), "{written}");
-        assert_eq!(Paste::new("x", Vec::new()).to_string(), "");
+        assert_eq!(paste(Vec::new()).to_string(), "");
+    }
+
+    #[test]
+    fn an_address_for_this_machine_alone_names_what_to_set() {
+        let bound = |url: &str| PasteAddress {
+            label: "HTTP",
+            url: url.to_owned(),
+            key: "some.listen",
+            is_bound_here: true,
+        };
+        let addresses = [bound("nntp://127.0.0.1:1119"), bound("nntps://[::1]:563/x")];
+        let said = |origin| Reach::of(&addresses, origin, "/etc/weir.yaml");
+        let elsewhere = said("http://weir.example:7070");
+        assert!(elsewhere.is_short());
+        assert!(!said("http://localhost:7070").is_short());
+        assert!(!Reach::of(&[], "http://weir.example", "weir.yaml").is_short());
+        let written = elsewhere.to_string();
+        for words in [
+            r#"<p class="notice warn"><code>127.0.0.1:1119</code>"#,
+            "<code>some.listen</code> in <code>/etc/weir.yaml</code>",
+            "<code>0.0.0.0:1119</code>",
+            "<code>[::]:563</code>",
+        ] {
+            assert!(written.contains(words), "{words}: {written}");
+        }
+        // Its own name instead would not help either.
+        let here = Paste::new("x", addresses.to_vec(), "http://[::1]:1", "weir.yaml").to_string();
+        assert!(here.contains("some.listen"), "{here}");
+        assert!(!here.contains("name or address instead"), "{here}");
     }
 }

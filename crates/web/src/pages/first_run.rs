@@ -13,7 +13,7 @@ use axum::{
 };
 use weir_store::sqlite::File;
 
-use crate::{App, Error, Failure, LivePart, Visitor, auth::secrets, kit, upstreams};
+use crate::{App, Error, Failure, LivePart, Right, Visitor, auth::secrets, kit, upstreams};
 
 /// The row that holds the bits below.
 const ROW: &str = "first_run";
@@ -71,12 +71,20 @@ impl FirstRun {
 #[template(path = "parts/first_run.html")]
 pub(crate) struct FirstRunPart {
     ticks: [Tick; 3],
-    /// Addresses to paste, each with what it is for.
-    addresses: Vec<(&'static str, String)>,
+    addresses: Vec<FirstAddress>,
     /// The Torznab address with the key.
     torznab: String,
     /// The full path of the file to edit.
     file: String,
+}
+
+/// An address to paste.
+struct FirstAddress {
+    /// Who takes it.
+    users: &'static str,
+    url: String,
+    /// What to set, if whoever reads this cannot reach it.
+    set: Option<&'static str>,
 }
 
 /// Whether a step is done.
@@ -92,7 +100,8 @@ struct Tick {
 /// The steps, unless they are over.
 pub(crate) fn shown(app: &App, visitor: &Visitor, headers: &HeaderMap) -> Option<FirstRunPart> {
     let first_run = app.first_run();
-    if first_run.has(CLOSED) || app.is_demo() {
+    // Whoever may not do everything can take none of the steps.
+    if first_run.has(CLOSED) || app.is_demo() || !visitor.may(Right::Everything) {
         return None;
     }
     let ticks = ticks(app);
@@ -103,9 +112,17 @@ pub(crate) fn shown(app: &App, visitor: &Visitor, headers: &HeaderMap) -> Option
     let origin = visitor.client.origin(headers);
     let shell = app.shell();
     let panels = shell.connect.iter();
+    let is_elsewhere = !kit::is_local(&origin);
     let addresses = panels.filter_map(|panel| {
-        let first = (panel.addresses)(&origin).into_iter().next()?;
-        Some((panel.users, first.url))
+        // The first that helps, else the first.
+        let mut all = (panel.addresses)(&origin);
+        all.sort_by_key(|one| is_elsewhere && one.is_bound_here);
+        let first = all.into_iter().next()?;
+        Some(FirstAddress {
+            users: panel.users,
+            url: first.url,
+            set: (is_elsewhere && first.is_bound_here).then_some(first.key),
+        })
     });
     let key = visitor.key().map(|key| format!("?apikey={}", key.expose()));
     Some(FirstRunPart {

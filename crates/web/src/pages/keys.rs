@@ -9,7 +9,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::{Path, Query, State},
-    http::StatusCode,
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
@@ -108,6 +108,8 @@ struct MadeView {
     name: String,
     right: &'static str,
     secret: String,
+    /// What the program that it is called after takes, with the key in it.
+    lines: Vec<(&'static str, String)>,
     next: String,
 }
 
@@ -222,7 +224,12 @@ async fn show(
 }
 
 /// `POST /settings/access/keys`. The answer is the only page that ever shows the key.
-async fn make(State(app): State<App>, visitor: Visitor, body: Bytes) -> Response {
+async fn make(
+    State(app): State<App>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let mut typed = TypedKey::read(&body);
     let Some((name, right)) = typed.check() else {
         return refused(&app, &visitor, &typed, StatusCode::UNPROCESSABLE_ENTITY);
@@ -230,7 +237,12 @@ async fn make(State(app): State<App>, visitor: Visitor, body: Bytes) -> Response
     match app.keeper().make_key(&name, right).await {
         Ok(Ok(made)) => {
             tracing::info!(who = %visitor.account(), key = name, right = right.name(), "a key was made");
+            let origin = visitor.client.origin(&headers);
+            let shell = app.shell();
+            let writers = shell.key_lines.iter();
+            let lines = writers.flat_map(|write| write(&name, &origin, &made.secret));
             let view = MadeView {
+                lines: lines.collect(),
                 right: right.words(),
                 secret: made.secret,
                 next: local(&typed.next).unwrap_or(PAGE).to_owned(),
@@ -243,7 +255,12 @@ async fn make(State(app): State<App>, visitor: Visitor, body: Bytes) -> Response
             page(&app, &visitor, None, &blank, Some(view))
         }
         Ok(Err(why)) => {
-            typed.name_mistake = Some(not_made(why, &name));
+            let sentence = Some(not_made(why, &name));
+            match why {
+                NotMade::Taken => typed.name_mistake = sentence,
+                // No other name would help.
+                NotMade::Full => typed.trouble = sentence,
+            }
             refused(&app, &visitor, &typed, StatusCode::CONFLICT)
         }
         Err(error) => {

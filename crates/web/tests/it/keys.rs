@@ -218,6 +218,24 @@ async fn wrong_input_is_named_beside_its_field_kept_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn when_there_are_too_many_keys_the_name_is_not_at_fault() {
+    let rig = rig();
+    for number in 0..100 {
+        make(&rig, &format!("key {number}"), "read").await;
+    }
+    let (mut operator, token) = operator(&rig).await;
+    let form = format!("csrf={token}&name=more&right=read");
+    let reply = operator.post("/settings/access/keys", &form).await;
+    assert_eq!(reply.status, StatusCode::CONFLICT);
+    let (_, top) = reply.body.split_once("id=\"mistakes\"").expect("on top");
+    let said = top.split("</p>").next().unwrap();
+    assert!(said.contains("There are 100 keys"), "{said}");
+    assert!(said.contains("autofocus"), "{said}");
+    assert!(!reply.body.contains("aria-invalid"), "not beside a field");
+    assert!(reply.body.contains("value=\"more\""), "it is kept");
+}
+
+#[tokio::test]
 async fn a_revoked_key_opens_nothing_and_its_sessions_end_at_once() {
     let rig = rig();
     let (id, key) = make(&rig, "Anna", "everything").await;

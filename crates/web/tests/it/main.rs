@@ -19,4 +19,5 @@ mod reading;
 mod server;
 mod sign_in;
 mod support;
+mod templates;
 mod upstreams;

@@ -11,17 +11,17 @@ use tempfile::TempDir;
 
 use super::{PATIENCE, Weir, ask};
 
-struct Demo {
+pub(super) struct Demo {
     weir: Weir,
-    web: SocketAddr,
+    pub(super) web: SocketAddr,
     link: String,
-    key: String,
+    pub(super) key: String,
     /// Where it was started.
     home: TempDir,
 }
 
 impl Demo {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let home = TempDir::new().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.arg("demo").current_dir(home.path()).env_clear();
@@ -65,7 +65,7 @@ impl Demo {
 
     /// Waits until the answer is as it should be.
     #[expect(clippy::disallowed_methods, reason = "the demo keeps its own time")]
-    fn until(&self, what: &str, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    pub(super) fn until(&self, what: &str, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
             let answer = self.json(path);
@@ -170,6 +170,46 @@ fn a_demo_shows_live_and_true_pages_and_leaves_nothing_behind() {
     assert!(
         feed.contains("<title>Example Linux 13.3 amd64 netinst</title>"),
         "{feed}"
+    );
+
+    // What programs show of it is marked too.
+    for (path, mark) in [
+        ("/torznab/api?t=caps", r#"title="Weir (demo): "#),
+        ("/newznab/api?t=caps", r#"title="Weir (demo): "#),
+        (
+            "/torznab/meadow/api?t=caps",
+            r#"title="Weir (demo): meadow"#,
+        ),
+        ("/torznab/api?t=search", "<title>Weir (demo): "),
+        ("/torznab/api?t=search", "<description>Demo: upstreams"),
+        ("/torznab/api?t=search&o=json", r#""title":"Weir (demo): "#),
+        ("/torznab/api?t=indexers", "<title>meadow (demo)</title>"),
+        (
+            "/prowlarr/api/v1/system/status",
+            r#""instanceName":"Weir (demo)""#,
+        ),
+        (
+            "/prowlarr/api/v1/indexer",
+            r#""description":"Demo: upstreams"#,
+        ),
+        (
+            "/jackett/api/v2.0/indexers",
+            r#""description":"Demo: upstreams"#,
+        ),
+    ] {
+        let answer = ask(demo.web, &format!("GET {path}"), &demo.key);
+        assert!(answer.contains(mark), "{path}: {answer}");
+    }
+    let connect = ask(demo.web, "GET /connect", &demo.key);
+    let (_, news) = connect.split_once(r#"value="nntp://"#).unwrap();
+    let mut newsreader = TcpStream::connect(news.split('"').next().unwrap()).unwrap();
+    newsreader.set_read_timeout(Some(PATIENCE)).unwrap();
+    newsreader.write_all(b"QUIT\r\n").unwrap();
+    let mut greeting = String::new();
+    newsreader.read_to_string(&mut greeting).unwrap();
+    assert!(
+        greeting.contains("(demo: all of it is made up)"),
+        "{greeting}"
     );
 
     // Newsgroups to read.

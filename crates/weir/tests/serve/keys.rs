@@ -1,10 +1,12 @@
 //! Keys with rights in the whole program: what each protocol says to too little, and a full disk.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use tempfile::TempDir;
 
+use super::demo::Demo;
 use super::{Weir, ask, ask_with, config};
 
 const KEY: &str = "the-first-key-of-all";
@@ -23,8 +25,12 @@ fn send(address: SocketAddr, line: &str, key: &str, kind: &str, body: &str) -> S
 }
 
 fn make(address: SocketAddr, name: &str, right: &str) -> String {
+    make_with(KEY, address, name, right)
+}
+
+fn make_with(key: &str, address: SocketAddr, name: &str, right: &str) -> String {
     let body = format!("{{\"name\":\"{name}\",\"right\":\"{right}\"}}");
-    let made = send(address, "POST /api/v1/keys", KEY, "application/json", &body);
+    let made = send(address, "POST /api/v1/keys", key, "application/json", &body);
     let (_, rest) = made.split_once("\"key\":\"").expect("a key");
     rest.split_once('"').unwrap().0.to_owned()
 }
@@ -191,8 +197,113 @@ fn pages_of_lesser_keys_hide_what_would_be_refused() {
     let read = make(address, "reader", "read");
     for path in ["/", "/upstreams", "/upstreams/search/a"] {
         let page = ask(address, &format!("GET {path}"), &read);
-        assert!(page.contains("<body class=\"lesser\">"), "{path}: {page}");
+        assert!(
+            page.contains("<body class=\"lesser no-search no-post\">"),
+            "{path}: {page}"
+        );
         let page = ask(address, &format!("GET {path}"), KEY);
         assert!(page.contains("<body>"), "{path}: {page}");
+    }
+}
+
+/// All that a page offers, as the first lines of requests: links and forms. What the style hides from lesser keys is left out.
+fn offers(page: &str, right: &str) -> Vec<String> {
+    const VOID: [&str; 5] = ["input", "meta", "link", "br", "!doctype"];
+    let mut found = Vec::new();
+    let mut open: Vec<(&str, bool)> = Vec::new();
+    for tag in page.split('<').skip(1) {
+        let tag = tag.split('>').next().unwrap();
+        if let Some(name) = tag.strip_prefix('/') {
+            let at = open.iter().rposition(|(other, _)| *other == name);
+            open.truncate(at.unwrap_or(open.len()));
+            continue;
+        }
+        let name = tag.split([' ', '\n']).next().unwrap();
+        let attribute = |which: &str| {
+            let (_, rest) = tag.split_once(&format!(" {which}=\""))?;
+            let value = rest.split('"').next()?.split('#').next()?;
+            Some(value.to_owned())
+        };
+        let is_inside = open.last().is_some_and(|(_, is_hidden)| *is_hidden);
+        let classes = attribute("class").unwrap_or_default();
+        let is_hidden = is_inside
+            || classes.split(' ').any(|class| match class {
+                "operator" => true,
+                "needs-search" => right != "search",
+                "needs-post" => right != "post",
+                _ => false,
+            });
+        let method = attribute("method").unwrap_or_default();
+        let offer = match name {
+            "a" => attribute("href").map(|path| ("GET", path)),
+            "form" if method == "post" => attribute("action").map(|path| ("POST", path)),
+            "form" => attribute("action").map(|path| ("GET", path)),
+            _ => None,
+        };
+        let offer = offer.filter(|(_, path)| path.starts_with('/') && !is_hidden);
+        found.extend(offer.map(|(method, path)| format!("{method} {path}")));
+        if !VOID.contains(&name) && !tag.ends_with('/') {
+            open.push((name, is_hidden));
+        }
+    }
+    found
+}
+
+/// Follows all that pages offer to whoever has this key, from the overview on; what was refused, with where it was offered.
+fn refusals(address: SocketAddr, key: &str, right: &str, most: usize) -> (usize, Vec<String>) {
+    let mut seen = BTreeSet::new();
+    let first = ("GET /".to_owned(), String::new());
+    let (mut waiting, mut refused) = (VecDeque::from([first]), Vec::new());
+    while let Some((line, from)) = waiting.pop_front() {
+        if seen.len() == most || !seen.insert(line.clone()) {
+            continue;
+        }
+        let form = "application/x-www-form-urlencoded";
+        let answer = send(address, &line, key, form, "");
+        if answer.starts_with("HTTP/1.1 403") {
+            refused.push(format!("{line}, offered by {from}"));
+        } else if line.starts_with("GET ") && answer.contains("text/html") {
+            waiting.extend(
+                offers(&answer, right)
+                    .into_iter()
+                    .map(|offer| (offer, line.clone())),
+            );
+        }
+    }
+    (seen.len(), refused)
+}
+
+#[test]
+fn no_page_of_a_lesser_key_offers_what_would_be_refused() {
+    let nothing = format!("web: {{ api_key: {KEY} }}\n");
+    let one_each = format!(
+        "{nothing}search: {{ indexers: [{{ name: a, url: 'http://127.0.0.1:9/api' }}] }}\n\
+         tracker: {{ forwarders: [{{ name: b, uri: 'http://127.0.0.1:9/announce' }}] }}\n\
+         news: {{ servers: [{{ name: c, host: 127.0.0.1, port: 9, tls: off }}] }}\n\
+         notify: {{ hooks: [{{ name: d, url: 'http://127.0.0.1:9/' }}] }}\n"
+    );
+    for text in [nothing, one_each] {
+        let dir = TempDir::new().unwrap();
+        config(dir.path(), &text);
+        let (_weir, address) = Weir::start(dir.path(), &[]);
+        for right in ["read", "search", "post"] {
+            let key = make(address, right, right);
+            let (followed, refused) = refusals(address, &key, right, 400);
+            assert!(followed > 15, "{right}: only {followed}");
+            assert!(refused.is_empty(), "{right}: {refused:#?}");
+        }
+    }
+}
+
+#[test]
+fn no_page_of_a_lesser_key_offers_what_would_be_refused_when_there_is_much_to_see() {
+    let demo = Demo::start();
+    demo.until("are there newsgroups", "/api/v1/news/groups", |groups| {
+        groups.to_string().contains("rivers.weirs")
+    });
+    for right in ["read", "search", "post"] {
+        let key = make_with(&demo.key, demo.web, right, right);
+        let (_, refused) = refusals(demo.web, &key, right, 250);
+        assert!(refused.is_empty(), "{right}: {refused:#?}");
     }
 }

@@ -1,6 +1,7 @@
 //! What pages of the running program tell an operator: which file to edit, where to announce.
 
 use std::path::Path;
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -14,12 +15,13 @@ fn full(dir: &Path, name: &str) -> String {
 }
 
 /// All pages that tell the operator to edit the configuration, and a few words of how each does.
-const TELLING: [(&str, &str); 5] = [
+const TELLING: [(&str, &str); 6] = [
     ("/", "or write in"),
     ("/upstreams", "You can also write them in"),
     ("/search", "You can also write lines like these in"),
     ("/connect", "<code>search.indexers</code> in"),
     ("/connect", "<code>web.api_key</code> in"),
+    ("/settings", "<code>notify.hooks</code> in"),
 ];
 
 fn assert_named(address: std::net::SocketAddr, key: &str, file: &str) {
@@ -54,6 +56,48 @@ fn pages_that_say_what_to_write_name_the_file_in_full() {
         page.contains(&format!("Values come from <code>{found}</code>")),
         "{page}"
     );
+}
+
+#[test]
+fn fronts_that_listen_nowhere_say_what_to_set_in_which_file() {
+    let dir = TempDir::new().unwrap();
+    config(
+        dir.path(),
+        &format!(
+            "web: {{ api_key: {KEY}, listen: '127.0.0.1:0' }}\n\
+             tracker: {{ http_listen: null, udp_listen: null }}\nnews: {{ nntp_listen: null }}\n"
+        ),
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.args(["serve", "--data", "data"]);
+    command.current_dir(dir.path()).env_clear();
+    let mut weir = Weir::run(&mut command).unwrap();
+    let line = weir.line("http://");
+    let (_, url) = line.split_once("http://").unwrap();
+    let address = url.split('/').next().unwrap().parse().unwrap();
+    let page = ask(address, "GET /connect", KEY);
+    let file = full(dir.path(), "weir.yaml");
+    for (server, keys) in [
+        (
+            "The tracker",
+            "<code>tracker.http_listen</code> or <code>tracker.udp_listen</code>",
+        ),
+        ("The news server", "<code>news.nntp_listen</code>"),
+    ] {
+        let told = format!("{server} listens nowhere. Set {keys} in <code>{file}</code>");
+        assert!(page.contains(&told), "{told}: {page}");
+    }
+}
+
+#[test]
+fn settings_say_how_a_backup_is_restored() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let page = ask(address, "GET /settings", KEY);
+    for words in ["To restore it, stop Weir", "In Docker, only the volume"] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
 }
 
 #[test]

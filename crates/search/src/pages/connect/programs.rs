@@ -10,6 +10,9 @@ pub(super) struct KnownProgram {
     pub(super) note: &'static str,
 }
 
+/// Where the key goes in a program's lines.
+pub(super) const KEY: &str = "KEY";
+
 /// What Sonarr and its relatives ask for.
 const URLS: &[(&str, &str)] = &[
     ("URL", "/torznab"),
