@@ -133,6 +133,28 @@ fn starts_that_no_longer_count_are_forgotten() {
 }
 
 #[test]
+fn a_download_makes_no_query_forgotten() {
+    let mut ledger = with_share(2, 0);
+    for second in [0, 10] {
+        ledger.start(id(second), UP, &made(second, true));
+    }
+    let grab = |second| Made {
+        budget: Budget::Grab,
+        longest: Duration::from_secs(60),
+        most: 1,
+        ..made(second, true)
+    };
+    for second in 0..100 {
+        ledger.start(id(1000 + second), UP, &grab(1800 + second));
+    }
+    // Nor is the share had twice.
+    assert!(ledger.alone(&wanted(), &windows(40), at(2000)).is_err());
+    let handed = ledger.handed(at(2000));
+    let queries = handed.filter(|start| start.ledger == state::Ledger::Query);
+    assert_eq!(queries.count(), 2);
+}
+
+#[test]
 fn nothing_is_asked_before_the_store_said_what_time_it_is() {
     let mut ledger = with_share(1, 0);
     let quota = Quota {

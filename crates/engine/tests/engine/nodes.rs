@@ -153,9 +153,15 @@ impl World {
         self.calls.lock().len()
     }
 
-    /// The most calls in any window of this length.
+    /// The most queries in any window of this length.
     fn most(&self, window: Duration) -> usize {
-        let calls = self.calls.lock();
+        self.most_of(Budget::Query, window)
+    }
+
+    /// The most calls of a budget in any window of this length.
+    fn most_of(&self, budget: Budget, window: Duration) -> usize {
+        let mut calls = self.calls.lock().clone();
+        calls.retain(|(_, of, _)| *of == budget);
         let within = |at: Instant| {
             let later = calls.iter().filter(|(_, _, other)| *other >= at);
             later.filter(|(_, _, other)| *other < at + window).count()
@@ -260,6 +266,20 @@ impl Party {
             self.it()
                 .engine
                 .submit_detached(job, Arc::new(self.call(None)));
+        }
+    }
+
+    fn grab(&self, count: usize) {
+        for _ in 0..count {
+            let job = Job {
+                budget: Budget::Grab,
+                ..Job::new(self.it().upstream, COMPLETION)
+            };
+            let call = Noted {
+                budget: Budget::Grab,
+                ..self.call(None)
+            };
+            self.it().engine.submit_detached(job, Arc::new(call));
         }
     }
 
@@ -642,6 +662,27 @@ async fn an_emptied_store_hears_of_the_share_of_a_node_that_was_restarted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_emptied_store_hears_of_queries_that_are_older_than_the_windows_of_downloads() {
+    began();
+    let mut world = World::new(Duration::ZERO, Windows::from([(Window::DAY, 100)]));
+    world.quota.grab = hourly(10);
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.ask(80);
+    pass(secs(2 * 3600)).await;
+    one.grab(1);
+    pass(secs(10)).await;
+    assert_eq!(world.calls(), 81);
+    world.store.flush();
+    pass(secs(60)).await;
+    assert_eq!(world.counted().await, 81);
+    one.ask(100);
+    pass(secs(600)).await;
+    // Five are kept for when it is alone.
+    assert_eq!(world.most(secs(24 * 3600)), 95);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_restart_makes_no_start_count_twice() {
     began();
     let world = World::new(Duration::ZERO, hourly(100));
@@ -874,7 +915,11 @@ async fn windows_hold_whatever_goes_wrong() {
     for seed in seeds() {
         let limit = [10, 25, 60, 100][seed as usize % 4];
         let windows = Windows::from([(Window::HOUR, limit), (Window::of_seconds(300), limit / 2)]);
-        let world = World::new(Duration::ZERO, windows);
+        let mut world = World::new(Duration::ZERO, windows);
+        // Now shorter, now longer than those of queries.
+        let (grabs, grab_window) = [(4, secs(120)), (30, secs(2 * 3600))][seed as usize / 2 % 2];
+        let length = Window::of_seconds(grab_window.as_secs() as u32);
+        world.quota.grab = Windows::from([(length, grabs)]);
         let mut random = fastrand::Rng::with_seed(seed);
         let mut all = Vec::new();
         for number in 1..=2 {
@@ -898,7 +943,8 @@ async fn windows_hold_whatever_goes_wrong() {
                 }
             } else {
                 match what {
-                    0..50 => party.ask(random.usize(1..8)),
+                    0..40 => party.ask(random.usize(1..8)),
+                    40..50 => party.grab(random.usize(1..4)),
                     50..56 => party.store.cut(true),
                     56..66 => party.store.cut(false),
                     66..70 => party.store.fail(Fault::Unheard),
@@ -927,6 +973,11 @@ async fn windows_hold_whatever_goes_wrong() {
         assert!(
             minutes <= limit as usize / 2,
             "seed {seed}: {minutes} in five minutes"
+        );
+        let grabbed = world.most_of(Budget::Grab, grab_window);
+        assert!(
+            grabbed <= grabs as usize,
+            "seed {seed}: {grabbed} downloads of {grabs}: {said:?}"
         );
         // With a tiny limit and a store that forgets, little is certain and little is called, but something is.
         assert!(world.calls() > 3, "seed {seed}: {} calls", world.calls());
