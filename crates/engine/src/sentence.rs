@@ -56,8 +56,8 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::Raised { from } => return raised(record, from, scene),
         What::Retried { due } => retried(record, due, scene),
         What::Cleared => "is called again: an operator cleared its cooldown".to_owned(),
-        What::SwitchedOff => switched_off(record),
-        What::SwitchedOn => "was switched on by an operator".to_owned(),
+        What::SwitchedOff => switched_off(record, scene),
+        What::SwitchedOn => format!("was switched on by {}", operator(record, scene)),
     };
     format!("{who} {words}.")
 }
@@ -276,13 +276,21 @@ fn retried(record: &Record, due: Moment, scene: &Scene<'_>) -> String {
     }
 }
 
-fn switched_off(record: &Record) -> String {
+fn switched_off(record: &Record, scene: &Scene<'_>) -> String {
+    let who = operator(record, scene);
     match &record.cause {
         Some(reason) if !reason.is_empty() => {
-            format!("was switched off by an operator: \u{201c}{reason}\u{201d}")
+            format!("was switched off by {who}: \u{201c}{reason}\u{201d}")
         }
-        _ => "was switched off by an operator".to_owned(),
+        _ => format!("was switched off by {who}"),
     }
+}
+
+/// Who acted: an operator of this node, or `anna on birch`.
+fn operator(record: &Record, scene: &Scene<'_>) -> String {
+    let elsewhere = Some(record.asker).filter(|asker| *asker != Asker::OPERATOR);
+    let elsewhere = elsewhere.and_then(scene.asker);
+    elsewhere.unwrap_or_else(|| "an operator".to_owned())
 }
 
 /// ` for Sonarr`.

@@ -265,12 +265,15 @@ impl State {
             What::SwitchedOff => side.why(Wait::Off),
             _ => None,
         };
+        let elsewhere = side.switched_by;
         // One that was removed may have come back: its records are there.
         let shown = self.heir(decision.upstream).0 as usize;
         let records = &mut self.sides[shown].records;
         let record = records.push(self.records, decision, about, cause);
-        if decision.what == What::SwitchedOff {
-            record.asker = Asker::OPERATOR;
+        match decision.what {
+            What::SwitchedOff => record.asker = elsewhere.unwrap_or(Asker::OPERATOR),
+            What::SwitchedOn => record.asker = elsewhere.unwrap_or(record.asker),
+            _ => {}
         }
         record
     }
@@ -412,6 +415,7 @@ impl Side {
             trouble: self.trouble.clone(),
             last_error: self.last_error.clone(),
             last_call: self.new.last_call,
+            on: self.on,
             own: self.own.clone(),
         }
     }

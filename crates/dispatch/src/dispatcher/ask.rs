@@ -90,6 +90,19 @@ impl Dispatcher {
         true
     }
 
+    /// There is no answer: the job goes back to its queue, and asks again when its turn comes (rule 62). Says whether it was
+    /// still asking.
+    pub fn put_back(&mut self, now: Moment, job: JobId) -> bool {
+        let now = self.advance(now);
+        let Some(slot) = self.asking(job) else {
+            return false;
+        };
+        let upstream = self.jobs[slot].upstream;
+        self.recall(upstream, now);
+        self.refresh(upstream, now);
+        true
+    }
+
     /// Another node is asking the same question: the job waits on the agenda and asks again at `until`, unless it is
     /// [`Self::answered`] before (rule 66). For a job that is on the agenda already this is another due moment. Says
     /// whether the job was in one of these places.

@@ -29,7 +29,7 @@ fn class(class: Class) -> &'static str {
 }
 
 fn asker(asker: Asker) -> Option<String> {
-    let name = [None, Some("Sonarr"), Some("Radarr")][asker.0 as usize];
+    let name = [None, Some("Sonarr"), Some("Radarr"), Some("anna on birch")][asker.0 as usize];
     name.map(str::to_owned)
 }
 
@@ -39,7 +39,11 @@ fn record(what: What) -> Record {
         number: 1,
         at: at(NOW),
         class: Some(Class(3)),
-        asker: Asker(1),
+        asker: match what {
+            What::SwitchedOff => Asker::OPERATOR,
+            What::SwitchedOn => Asker::NOBODY,
+            _ => Asker(1),
+        },
         about: About::Nothing,
         what,
         cause: None,
@@ -328,6 +332,20 @@ fn what_came_from_outside_is_said_where_it_belongs() {
     assert_eq!(
         told(What::SwitchedOff, "account renewal"),
         "harbor was switched off by an operator: “account renewal”."
+    );
+    let elsewhere = |what: What| {
+        tell(&Record {
+            asker: Asker(3),
+            ..record(what)
+        })
+    };
+    assert_eq!(
+        elsewhere(What::SwitchedOff),
+        "harbor was switched off by anna on birch."
+    );
+    assert_eq!(
+        elsewhere(What::SwitchedOn),
+        "harbor was switched on by anna on birch."
     );
     let skip = What::Skipped(Skip {
         reason: Wait::Cooldown,

@@ -69,22 +69,30 @@ async fn ask(shared: Arc<Shared>, asking: Asking) {
         answer = Err(Lost::Silent("its clock has jumped ahead".to_owned()));
     }
     let taken = match &answer {
-        Ok(Answer::Answered { body, by, .. }) => {
+        Ok(Answer::Answered { body, .. }) => {
             let call = shared.state.lock().call_of(asking.job);
             let opened = node.seal().open(body);
             let question = asking.ask.question.map(|question| question.key);
             let packed = opened.as_deref().zip(question);
             let packed = packed.and_then(|(opened, key)| opened.strip_prefix(&key));
             // Unpacked outside the lock: it is the front's code, and an answer may be long.
-            let taken = call.zip(packed).is_some_and(|(call, packed)| {
+            call.zip(packed).is_some_and(|(call, packed)| {
                 let taken = shared.vital.guard(|| call.take(packed));
                 taken.unwrap_or(false)
-            });
-            taken.then(|| shared.askers.number(&node.name_of(*by)))
+            })
         }
+        _ => false,
+    };
+    let by = match &answer {
+        Ok(Answer::Answered { by, .. }) => taken.then(|| shared.askers.number(&node.name_of(*by))),
+        Ok(Answer::Claimed { by, .. }) => Some(shared.askers.number(&node.name_of(*by))),
+        Ok(Answer::Refused {
+            reason: Refusal::Off(off),
+            ..
+        }) => Some(shared.askers.number(&off.by)),
         _ => None,
     };
-    shared.with(|state, now, effects| state.heed(&asking, answer, taken, now, effects));
+    shared.with(|state, now, effects| state.heed(&asking, answer, by, now, effects));
 }
 
 impl State {
@@ -193,7 +201,7 @@ impl State {
         &mut self,
         asking: &Asking,
         answer: Result<Answer, Lost>,
-        taken: Option<Asker>,
+        by: Option<Asker>,
         now: Moment,
         effects: &mut Effects,
     ) {
@@ -221,24 +229,26 @@ impl State {
                 }
                 // This node was stopped, or had no time: others may have used the window since.
                 self.give_back(upstream, granted, effects);
-                self.put_back(job, now);
+                self.dispatcher.put_back(now, job);
             }
             Ok(Answer::Refused { wait, reason, .. }) => {
-                self.refused(asking, now + wait, reason, now, effects);
+                self.refused(asking, now + wait, (reason, by), now, effects);
             }
             Ok(Answer::Claimed { left, .. }) => {
                 self.dispatcher.defer(now, job, now + left.min(LOOK));
             }
-            Ok(Answer::Answered { age, .. }) => match taken {
+            Ok(Answer::Answered { age, .. }) => match by {
                 Some(with) => self.answered(job, upstream, with, age, now),
                 None => {
                     if let Some(payload) = self.payloads.find(job) {
                         payload.distrusts = true;
                     }
-                    self.put_back(job, now);
+                    self.dispatcher.put_back(now, job);
                 }
             },
-            Ok(Answer::Late { .. }) => self.put_back(job, now),
+            Ok(Answer::Late { .. }) => {
+                self.dispatcher.put_back(now, job);
+            }
             Err(_) => {
                 // Whether it was granted is not known. If it was, it counts until it is given back.
                 if let Some(sharing) = &mut self.sharing {
@@ -256,21 +266,11 @@ impl State {
         }
     }
 
-    /// A job goes back to its queue and asks again at once.
-    fn put_back(&mut self, job: JobId, now: Moment) {
-        let refused = Refused {
-            until: now,
-            reason: Wait::Window,
-            full: None,
-        };
-        self.dispatcher.refuse(now, job, refused);
-    }
-
     fn refused(
         &mut self,
         asking: &Asking,
         until: Moment,
-        reason: Refusal,
+        (reason, by): (Refusal, Option<Asker>),
         now: Moment,
         effects: &mut Effects,
     ) {
@@ -300,18 +300,11 @@ impl State {
                 (Wait::Cooldown, None)
             }
             Refusal::Off(off) => {
-                let who = format!("{} at {}", off.by, node.name_of(off.node));
-                let reason = off.reason;
-                self.dispatcher.refuse(
-                    now,
-                    asking.job,
-                    Refused {
-                        until,
-                        reason: Wait::Window,
-                        full: None,
-                    },
-                );
-                return self.hear_off(upstream, Some((reason, who)), now, effects);
+                // Switching it off puts the job back first. It is still asking where this node knows better, which the
+                // store has yet to hear.
+                self.hear_switched(upstream, &off, by.unwrap_or_default(), now, effects);
+                self.dispatcher.put_back(now, asking.job);
+                return self.move_turn(upstream, effects);
             }
         };
         let refused = Refused {

@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::policy::{Budget, Quota, Usage, Window, Windows};
-use weir_engine::dispatch::{Availability, Job, UpstreamId, Wait};
+use weir_engine::dispatch::{Availability, Job, UpstreamId, Wait, What};
 use weir_engine::{
-    Call, Ended, Engine, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit, Rows,
-    SharedQuestion, Timeline, Weather,
+    Call, Ended, Engine, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit,
+    Record, Rows, SharedQuestion, Timeline, Weather,
 };
 use weir_store::shared::{
     Answer, Ask, AskId, Fault, MemoryStore, NodeId, Question, Seal, SharedStore, StoreTime,
@@ -521,6 +521,69 @@ async fn off_here_is_off_everywhere_and_on_again() {
     two.it().engine.switch_on(two.it().upstream);
     pass(secs(20)).await;
     assert_ne!(state(&one), Availability::Off);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_switched_on_meanwhile_stays_on() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(1000));
+    let mut one = world.party(1).await;
+    let mut two = world.party(2).await;
+    pass(secs(10)).await;
+    let off = |party: &Party| {
+        let view = party.it().engine.upstream(party.it().upstream);
+        view.expect("there").off
+    };
+    let switched = one.it().node.timeline().now();
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "it moves", "Ada");
+    pass(secs(3600)).await;
+    // Heard with the time at which it happened.
+    let heard = off(&two).expect("it is off");
+    assert_eq!((&*heard.who, &*heard.reason), ("Ada on node 1", "it moves"));
+    let ago = heard.at.until(two.it().node.timeline().now());
+    assert!(ago > secs(3598) && ago < secs(3602), "{ago:?}");
+    assert!(switched.until(one.it().node.timeline().now()) >= secs(3600));
+    // Told with who and where.
+    let off_record = |record: &Record| record.what == What::SwitchedOff;
+    let engine = &two.it().engine;
+    let records = engine.records(two.it().upstream, off_record, 10);
+    let by = engine.asker_name(records[0].asker);
+    assert_eq!(by.as_deref(), Some("Ada on node 1"));
+    one.kill().await;
+    two.it().engine.switch_on(two.it().upstream);
+    pass(secs(20)).await;
+    one.start();
+    pass(secs(30)).await;
+    assert_eq!((off(&one), off(&two)), (None, None));
+    // The other way round, and with a store that lost everything, and nodes that were started anew.
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "it moves again", "Ada");
+    pass(secs(20)).await;
+    assert!(off(&two).is_some());
+    one.kill().await;
+    two.it().engine.switch_on(two.it().upstream);
+    pass(secs(20)).await;
+    world.store.restart_empty();
+    two.kill().await;
+    two.start();
+    pass(secs(30)).await;
+    one.start();
+    pass(secs(60)).await;
+    assert_eq!((off(&one), off(&two)), (None, None));
+    // What was switched off later, while it was alone, counts.
+    one.store.cut(true);
+    pass(secs(10)).await;
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "for good", "Ada");
+    pass(secs(10)).await;
+    world.store.restart_empty();
+    one.store.cut(false);
+    pass(secs(60)).await;
+    assert!(off(&one).is_some() && off(&two).is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::state::{Ledger, Window};
 
-use super::permission::{AskId, ToldLimit, ToldOff};
+use super::permission::{AskId, Switched, ToldLimit};
 use super::words::{Epoch, NodeId, StoreTime, UpstreamKey};
 
 /// A node says that it is there.
@@ -118,8 +118,8 @@ pub struct HandIn {
     pub throttled: Vec<(UpstreamKey, Duration, String)>,
     /// What was told.
     pub limits: Vec<(UpstreamKey, ToldLimit)>,
-    /// What is switched off.
-    pub off: Vec<(UpstreamKey, ToldOff)>,
+    /// What is switched off, and what was on again.
+    pub switched: Vec<(UpstreamKey, Switched)>,
 }
 
 /// A start that a node made.

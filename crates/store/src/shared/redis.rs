@@ -27,7 +27,7 @@ use tokio_rustls::rustls::ClientConfig;
 pub use self::address::RedisAddress;
 use self::hear::{read_answer, read_pulse, read_row};
 use self::link::Links;
-use self::say::{put_limit, put_off, put_starts, put_told, stream_key, table_name};
+use self::say::{put_limit, put_starts, put_switched, put_told, stream_key, table_name};
 use self::scripts::Script;
 use self::wire::{Args, Fields, hex};
 use super::{
@@ -247,10 +247,10 @@ impl SharedStore for RedisStore {
                     args.upstream(*upstream);
                     put_limit(args, *limit);
                 }
-                args.count(hand_in.off.len());
-                for (upstream, off) in &hand_in.off {
+                args.count(hand_in.switched.len());
+                for (upstream, switched) in &hand_in.switched {
                     args.upstream(*upstream);
-                    put_off(args, off);
+                    put_switched(args, switched);
                 }
             });
             read_pulse(reply.await?, &self.heard)

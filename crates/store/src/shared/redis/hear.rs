@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::wire::{self, Fields};
 use crate::shared::{
     Answer, Counted, Grant, HERE, Lost, Member, NodeState, Pulse, Refusal, Share, SharedRow,
-    StoreTime, ToldLimit, ToldOff,
+    StoreTime, Switched, ToldLimit,
 };
 use crate::state::Window;
 
@@ -73,7 +73,8 @@ pub(super) fn read_refusal(reply: &mut Fields) -> Result<Refusal, Lost> {
             by: reply.node()?,
             reason: reply.text()?,
         },
-        "off" => Refusal::Off(ToldOff {
+        "off" => Refusal::Off(Switched {
+            off: true,
             node: reply.node()?,
             by: reply.text()?,
             reason: reply.text()?,
@@ -132,13 +133,17 @@ pub(super) fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, L
         let by = wire::node(&text("throttled_by")?)?;
         row.throttled = Some((until, by, text("throttled_reason")?));
     }
-    if fields.contains_key("off") {
-        row.off = Some(ToldOff {
-            node: wire::node(&text("off")?)?,
-            by: text("off_by")?,
-            reason: text("off_reason")?,
-            at: time("off_at")?.unwrap_or_default(),
-        });
+    for what in ["off", "on"] {
+        if fields.contains_key(what) {
+            row.switched = Some(Switched {
+                off: what == "off",
+                node: wire::node(&text(what)?)?,
+                by: text(&format!("{what}_by"))?,
+                reason: text(&format!("{what}_reason"))?,
+                at: time(&format!("{what}_at"))?.unwrap_or_default(),
+            });
+            break;
+        }
     }
     for (name, value) in &fields {
         let Some(name) = name.strip_prefix("limit:") else {

@@ -240,7 +240,7 @@ async fn another_secret_and_a_newer_weir_are_noticed() {
     assert!(lost.to_string().contains("another store.secret"), "{lost}");
     // Scripts that the server forgot are told again.
     server.ask(&["SCRIPT", "FLUSH"]).unwrap();
-    store.tell(up, vec![Told::Off(None)]).await.unwrap();
+    store.tell(up, vec![Told::Cleared]).await.unwrap();
     // A field of a newer Weir is kept, and a row that needs a newer one is left alone.
     let row = format!("{{weir}}:up:{}", hex(&up.0));
     server.ask(&["HSET", &row, "colour", "green"]).unwrap();

@@ -194,7 +194,8 @@ pub(in crate::shared) async fn what_is_handed_in_is_merged(stage: &dyn Stage) {
         limit: 9,
         used: Some(4),
     };
-    let off = |by: &str| ToldOff {
+    let off = |by: &str| Switched {
+        off: true,
         node: NodeId(1),
         by: by.into(),
         reason: String::new(),
@@ -214,7 +215,7 @@ pub(in crate::shared) async fn what_is_handed_in_is_merged(stage: &dyn Stage) {
             (UP, secs(20), "twenty".into()),
         ],
         limits: vec![(UP, limit)],
-        off: vec![(OTHER, off("anna")), (OTHER, off("bert"))],
+        switched: vec![(OTHER, off("anna")), (OTHER, off("bert"))],
     };
     for _ in 0..2 {
         store.hand_in(mine.clone()).await.unwrap();
@@ -236,7 +237,7 @@ pub(in crate::shared) async fn what_is_handed_in_is_merged(stage: &dyn Stage) {
     assert_eq!(up.shares, [(NodeId(1), QUERY, HOUR, 2)]);
     let until = stage.time().after(secs(30));
     assert_eq!(up.throttled, Some((until, NodeId(1), "thirty".to_owned())));
-    assert_eq!(other.off, Some(off("anna")));
+    assert_eq!(other.switched, Some(off("anna")));
 }
 
 pub(in crate::shared) async fn a_flushed_store_has_another_epoch(stage: &dyn Stage) {

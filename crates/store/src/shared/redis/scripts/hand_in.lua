@@ -19,8 +19,8 @@ for _ = 1, number() do
   limit(up, ledger, window, most, told)
 end
 for _ = 1, number() do
-  local up, by_node, by, reason, at = take(), take(), take(), take(), take()
-  if not row(up).off then off(up, by_node, by, reason, at) end
+  local up, what = take(), take()
+  switch(up, what, false)
 end
 call('HSET', P .. 'handed', node, now)
 call('PEXPIRE', P .. 'handed', LONG)
