@@ -199,11 +199,12 @@ impl Ledger {
             };
             return Err(NotAlone {
                 until,
-                reason: Wait::Window,
+                reason: Wait::Share,
                 full: Some(FullWindow {
                     window: one.window,
                     used: u32::try_from(spent.len()).unwrap_or(u32::MAX),
-                    limit: share,
+                    limit: one.limit,
+                    kept: share,
                 }),
             });
         }

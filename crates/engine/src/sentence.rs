@@ -51,6 +51,7 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::Skipped(skip) => return skipped(record, skip, scene),
         What::Missed(skip) => return missed(record, skip, scene),
         What::Shared { with, after } => return shared(record, with, after, scene),
+        What::Kept { by } => return kept(record, by, scene),
         What::Duplicate => return duplicate(record, scene),
         What::Dropped { reason, limit } => return dropped(record, reason, limit, scene),
         What::Raised { from } => return raised(record, from, scene),
@@ -83,6 +84,9 @@ fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scen
                 Wait::Cooldown => "cooldown",
                 Wait::Window => "waiting for quota",
                 Wait::Gap => "spacing",
+                Wait::Agreeing => "waiting for the nodes to agree",
+                Wait::Share => "waiting for the shared store",
+                Wait::Claimed => "waiting for another node",
             };
             format!("{who} was called{whom} after {} of {waiting}", span(waited))
         }
@@ -112,13 +116,19 @@ fn waits(
         (Wait::Window, Some(full)) if full.limit == 0 => {
             format!("waits: no calls are allowed {}", within(full.window))
         }
-        (Wait::Window, Some(full)) => format!(
-            "waits: {} of {} calls {} used, next slot {}",
-            grouped(full.used),
-            grouped(full.limit),
-            within(full.window),
-            (scene.clock)(until, false)
-        ),
+        (Wait::Window, Some(full)) => {
+            let kept = match full.kept {
+                0 => String::new(),
+                kept => format!(" ({} reserved for nodes without the store)", grouped(kept)),
+            };
+            format!(
+                "waits: {} of {} calls {} used{kept}, next slot {}",
+                grouped(full.used),
+                grouped(full.limit),
+                within(full.window),
+                (scene.clock)(until, false)
+            )
+        }
         (Wait::Window, None) => {
             let next = (scene.clock)(until, false);
             format!("waits: its quota is used up, next slot {next}")
@@ -132,6 +142,39 @@ fn waits(
             let next = (scene.clock)(until, true);
             format!("waits for spacing, next slot {next}")
         }
+        (Wait::Agreeing, _) => "waits: the nodes are agreeing on what was used".to_owned(),
+        (Wait::Share, full) => {
+            format!(
+                "waits: the shared store does not answer, and {}",
+                share(full, until, scene)
+            )
+        }
+        (Wait::Claimed, _) => {
+            let node = record.cause.as_deref().unwrap_or("another node");
+            format!(
+                "waits for {node}, which is asking the same{}",
+                about(record)
+            )
+        }
+    }
+}
+
+/// What a node without the store has used of what it may use then.
+fn share(full: Option<FullWindow>, until: Moment, scene: &Scene<'_>) -> String {
+    let Some(full) = full else {
+        return "this node has used its share".to_owned();
+    };
+    let (limit, window) = (grouped(full.limit), window_name(full.window));
+    match full.kept {
+        // When the store is back nobody knows, so no time is told.
+        0 => format!(
+            "this node has no share of {limit} calls per {window}. Tried again when the store is back"
+        ),
+        _ => format!(
+            "this node has used its share ({} of {limit} calls per {window}). Next slot {}",
+            grouped(full.used),
+            (scene.clock)(until, false)
+        ),
     }
 }
 
@@ -189,13 +232,31 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         || "this job waits".to_owned(),
         |class| format!("{} jobs wait", (scene.class)(class)),
     );
+    let why = no_slot(skip.reason).map_or_else(
+        || {
+            let at = (scene.clock)(next, true);
+            format!(
+                "the next free slot is in {} ({at}){}",
+                span(wait),
+                cause(record)
+            )
+        },
+        str::to_owned,
+    );
     format!(
-        "{who} skipped{whom}: the next free slot is in {} ({}){}, and {jobs} at most {}.{got}",
-        span(wait),
-        (scene.clock)(next, true),
-        cause(record),
+        "{who} skipped{whom}: {why}, and {jobs} at most {}.{got}",
         span(limit)
     )
+}
+
+/// Why nobody knows when the next slot is free: the time is only when it is looked at again.
+fn no_slot(reason: Wait) -> Option<&'static str> {
+    match reason {
+        Wait::Agreeing => Some("the nodes are agreeing on what was used"),
+        Wait::Share => Some("the shared store does not answer, this node has used its share"),
+        Wait::Claimed => Some("another node is asking the same"),
+        Wait::Off | Wait::Cooldown | Wait::Window | Wait::Gap => None,
+    }
 }
 
 fn missed(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
@@ -205,12 +266,15 @@ fn missed(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         Some(Duration::ZERO) => {
             "its turn had not come when the answer was due. The call stays queued".to_owned()
         }
-        Some(wait) => format!(
-            "the next free slot is in {} ({}){}, later than the answer is due. The call stays queued",
-            span(wait),
-            (scene.clock)(record.at + wait, true),
-            cause(record)
-        ),
+        Some(wait) => match no_slot(skip.reason) {
+            Some(why) => format!("{why}. The call stays queued"),
+            None => format!(
+                "the next free slot is in {} ({}){}, later than the answer is due. The call stays queued",
+                span(wait),
+                (scene.clock)(record.at + wait, true),
+                cause(record)
+            ),
+        },
         None => "the call under way had not been answered when the answer was due".to_owned(),
     };
     format!("{who} skipped{whom}: {why}.{}", given(record, scene))
@@ -233,6 +297,20 @@ fn shared(record: &Record, with: Asker, after: Duration, scene: &Scene<'_>) -> S
             "{who}: {one} got the answer to the same question that {other} asked {after} earlier{what}."
         ),
     }
+}
+
+fn kept(record: &Record, by: Asker, scene: &Scene<'_>) -> String {
+    let who = scene.upstream;
+    let one = (scene.asker)(record.asker).unwrap_or_else(|| "a program".to_owned());
+    let node = (scene.asker)(by).unwrap_or_else(|| "another node".to_owned());
+    let age = match record.got {
+        Some(Got::Cached { age }) => format!(", {} old", words::age(age)),
+        _ => String::new(),
+    };
+    format!(
+        "{who}: {one} got the answer that {node} had cached{age}{}.",
+        about(record)
+    )
 }
 
 fn duplicate(record: &Record, scene: &Scene<'_>) -> String {

@@ -25,6 +25,7 @@ use weir_store::shared::{
 use crate::call::{Call, SharedQuestion};
 use crate::ledger::{self, Ledger, Made, Wanted};
 use crate::node::Node;
+use crate::payload::{Elsewhere, Payload};
 use crate::record::Got;
 use crate::shared::{Effects, Shared};
 use crate::state::State;

@@ -15,7 +15,7 @@ use crate::flow::Flows;
 use crate::keeper::{AgendaChange, Changes, KeptPast, KeptUpstream, Memory};
 use crate::new_calls::NewCalls;
 use crate::past;
-use crate::payload::{Payload, Payloads, Told};
+use crate::payload::{Elsewhere, Payload, Payloads, Told};
 use crate::probes::Probes;
 use crate::record::{About, Got, Record};
 use crate::series::Series;
@@ -180,7 +180,10 @@ impl State {
             if !payload.sent {
                 // As with a start: whoever asked may have been told long ago, and this is one of Weir's own.
                 self.counters.asked += u64::from(!payload.open);
-                self.counters.end_unsent(ended);
+                match payload.elsewhere {
+                    Elsewhere::Kept => self.counters.from_memory += 1,
+                    _ => self.counters.end_unsent(ended),
+                }
             }
             effects.ended.push((payload, ended));
         }
@@ -405,7 +408,8 @@ impl Side {
         match wait {
             Wait::Cooldown => Some(self.trouble.as_ref()?.reason.clone()),
             Wait::Off => Some(self.off.as_ref()?.reason.as_str().into()),
-            Wait::Window | Wait::Gap => None,
+            Wait::Claimed => self.latest.clone(),
+            Wait::Window | Wait::Gap | Wait::Agreeing | Wait::Share => None,
         }
     }
 

@@ -71,6 +71,11 @@ fn reason(engine: &Engine, server: &Server, why: &NoAnswer) -> String {
                 },
                 Wait::Window => "its quota is used up".to_owned(),
                 Wait::Gap => "it was asked a moment ago".to_owned(),
+                Wait::Agreeing => "the nodes are agreeing on what was used".to_owned(),
+                Wait::Share => {
+                    "the shared store does not answer, and this node has used its share".to_owned()
+                }
+                Wait::Claimed => "another node is asking the same".to_owned(),
             }
         }
         Ended::TimedOut => {

@@ -92,6 +92,11 @@ pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Cl
         },
         Wait::Window => "its quota is used up".to_owned(),
         Wait::Gap => "it was asked a moment ago".to_owned(),
+        Wait::Agreeing => "the nodes are agreeing on what was used".to_owned(),
+        Wait::Share => {
+            "the shared store does not answer, and this node has used its share".to_owned()
+        }
+        Wait::Claimed => "another node is asking the same".to_owned(),
     };
     let class = class_name(class);
     let reason = match (skip.wait, skip.limit) {

@@ -69,9 +69,9 @@ fn alone_it_spends_its_share_and_nothing_else() {
         ledger.start(id(second), UP, &made(second, true));
     }
     let refused = ledger.alone(&wanted(), &windows(40), at(30)).unwrap_err();
-    assert_eq!((refused.reason, refused.until), (Wait::Window, at(3612)));
+    assert_eq!((refused.reason, refused.until), (Wait::Share, at(3612)));
     let full = refused.full.unwrap();
-    assert_eq!((full.used, full.limit), (2, 2));
+    assert_eq!((full.used, full.limit, full.kept), (2, 40, 2));
     // The first call may have taken a moment to arrive, and the next one takes none.
     assert!(ledger.alone(&wanted(), &windows(40), at(3611)).is_err());
     assert_eq!(ledger.alone(&wanted(), &windows(40), at(3612)), Ok(()));
@@ -81,7 +81,9 @@ fn alone_it_spends_its_share_and_nothing_else() {
 fn without_a_share_it_makes_no_call_that_counts() {
     let ledger = with_share(0, 0);
     let refused = ledger.alone(&wanted(), &windows(3), at(30)).unwrap_err();
-    assert_eq!(refused.reason, Wait::Window);
+    assert_eq!(refused.reason, Wait::Share);
+    let full = refused.full.unwrap();
+    assert_eq!((full.used, full.limit, full.kept), (0, 3, 0));
     assert_eq!(ledger.alone(&wanted(), &[], at(30)), Ok(()));
 }
 

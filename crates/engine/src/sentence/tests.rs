@@ -95,6 +95,7 @@ fn kind(what: &What) -> usize {
         What::SwitchedOff => 11,
         What::SwitchedOn => 12,
         What::Missed(_) => 13,
+        What::Kept { .. } => 14,
     }
 }
 
@@ -216,6 +217,10 @@ fn samples() -> Vec<(What, &'static str)> {
             What::Cleared,
             "harbor is called again: an operator cleared its cooldown.",
         ),
+        (
+            What::Kept { by: Asker(2) },
+            "harbor: Sonarr got the answer that Radarr had cached.",
+        ),
         (What::SwitchedOff, "harbor was switched off by an operator."),
         (What::SwitchedOn, "harbor was switched on by an operator."),
         (
@@ -273,12 +278,12 @@ fn whoever_shares_a_call_in_vain_says_what_it_got() {
 
 #[test]
 fn every_kind_of_record_has_its_sentence() {
-    let mut seen = [false; 14];
+    let mut seen = [false; 15];
     for (what, words) in samples() {
         assert_eq!(say(what), words);
         seen[kind(&what)] = true;
     }
-    assert_eq!(seen, [true; 14], "a kind without a sample");
+    assert_eq!(seen, [true; 15], "a kind without a sample");
 }
 
 #[test]
@@ -291,6 +296,7 @@ fn a_full_window_is_told_with_its_numbers() {
             window,
             used,
             limit: used,
+            kept: 0,
         }),
     };
     let seconds = Window::of_seconds;
@@ -312,6 +318,107 @@ fn a_full_window_is_told_with_its_numbers() {
         say(waits(Window::DAY, 0)),
         "harbor waits: no calls are allowed this day."
     );
+}
+
+#[test]
+fn what_several_nodes_wait_for_is_told_as_it_is() {
+    let waits = |reason, full| {
+        say(What::Waits {
+            reason,
+            until: at(NOW + 1440),
+            full,
+        })
+    };
+    let full = |used, limit, kept| {
+        Some(FullWindow {
+            window: Window::HOUR,
+            used,
+            limit,
+            kept,
+        })
+    };
+    assert_eq!(
+        waits(Wait::Agreeing, None),
+        "harbor waits: the nodes are agreeing on what was used."
+    );
+    assert_eq!(
+        waits(Wait::Share, full(5, 100, 5)),
+        "harbor waits: the shared store does not answer, and this node has used its share (5 of 100 calls per hour). Next slot 14:41."
+    );
+    assert_eq!(
+        waits(Wait::Share, full(0, 4, 0)),
+        "harbor waits: the shared store does not answer, and this node has no share of 4 calls per hour. Tried again when the store is back."
+    );
+    assert_eq!(
+        waits(Wait::Window, full(85, 100, 15)),
+        "harbor waits: 85 of 100 calls this hour used (15 reserved for nodes without the store), next slot 14:41."
+    );
+    let claimed = Record {
+        cause: Some("birch".into()),
+        about: About::Text("linux".into()),
+        ..record(What::Waits {
+            reason: Wait::Claimed,
+            until: at(NOW + 1),
+            full: None,
+        })
+    };
+    assert_eq!(
+        tell(&claimed),
+        "harbor waits for birch, which is asking the same (linux)."
+    );
+    let kept = Record {
+        got: Some(Got::Cached { age: secs(3000) }),
+        ..record(What::Kept { by: Asker(2) })
+    };
+    assert_eq!(
+        tell(&kept),
+        "harbor: Sonarr got the answer that Radarr had cached, 50 min old."
+    );
+}
+
+#[test]
+fn a_start_after_a_wait_for_other_nodes_says_so() {
+    for (reason, words) in [
+        (Wait::Agreeing, "waiting for the nodes to agree"),
+        (Wait::Share, "waiting for the shared store"),
+        (Wait::Claimed, "waiting for another node"),
+    ] {
+        let started = What::Started {
+            waited: secs(4),
+            reason: Some(reason),
+            attempt: 1,
+        };
+        assert_eq!(
+            say(started),
+            format!("harbor was called for Sonarr after 4 s of {words}.")
+        );
+    }
+}
+
+#[test]
+fn no_slot_is_promised_where_only_the_others_know_it() {
+    for (reason, why) in [
+        (Wait::Agreeing, "the nodes are agreeing on what was used"),
+        (
+            Wait::Share,
+            "the shared store does not answer, this node has used its share",
+        ),
+        (Wait::Claimed, "another node is asking the same"),
+    ] {
+        let skip = Skip {
+            reason,
+            wait: Some(secs(30)),
+            limit: Some(secs(15)),
+        };
+        assert_eq!(
+            say(What::Skipped(skip)),
+            format!("harbor skipped for Sonarr: {why}, and background jobs wait at most 15 s.")
+        );
+        assert_eq!(
+            say(What::Missed(skip)),
+            format!("harbor skipped for Sonarr: {why}. The call stays queued.")
+        );
+    }
 }
 
 #[test]

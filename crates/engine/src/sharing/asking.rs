@@ -83,15 +83,16 @@ async fn ask(shared: Arc<Shared>, asking: Asking) {
         }
         _ => false,
     };
-    let by = match &answer {
-        Ok(Answer::Answered { by, .. }) => taken.then(|| shared.askers.number(&node.name_of(*by))),
-        Ok(Answer::Claimed { by, .. }) => Some(shared.askers.number(&node.name_of(*by))),
+    let name: Option<Arc<str>> = match &answer {
+        Ok(Answer::Answered { by, .. }) => taken.then(|| node.name_of(*by)),
+        Ok(Answer::Claimed { by, .. }) => Some(node.name_of(*by)),
         Ok(Answer::Refused {
             reason: Refusal::Off(off),
             ..
-        }) => Some(shared.askers.number(&off.by)),
+        }) => Some(off.by.as_str().into()),
         _ => None,
     };
+    let by = name.map(|name| (shared.askers.number(&name), name));
     shared.with(|state, now, effects| state.heed(&asking, answer, by, now, effects));
 }
 
@@ -103,7 +104,7 @@ impl State {
         let key = sharing.ledger.key(upstream)?;
         let payload = self.payloads.find(job)?;
         // Its answer came from another node once and was of no use.
-        if payload.distrusts {
+        if payload.elsewhere == Elsewhere::Distrusts {
             return None;
         }
         let SharedQuestion { text, fresh, .. } = payload.call.question()?;
@@ -201,7 +202,7 @@ impl State {
         &mut self,
         asking: &Asking,
         answer: Result<Answer, Lost>,
-        by: Option<Asker>,
+        by: Option<(Asker, Arc<str>)>,
         now: Moment,
         effects: &mut Effects,
     ) {
@@ -232,16 +233,24 @@ impl State {
                 self.dispatcher.put_back(now, job);
             }
             Ok(Answer::Refused { wait, reason, .. }) => {
+                let by = by.map(|(by, _)| by);
                 self.refused(asking, now + wait, (reason, by), now, effects);
             }
             Ok(Answer::Claimed { left, .. }) => {
+                if let Some(payload) = self.payloads.find(job) {
+                    payload.elsewhere = Elsewhere::Joins;
+                }
+                let side = upstream.0 as usize;
+                self.sides[side].latest = by.map(|(_, name)| name);
                 self.dispatcher.defer(now, job, now + left.min(LOOK));
+                self.take_decisions(None);
+                self.sides[side].latest = None;
             }
             Ok(Answer::Answered { age, .. }) => match by {
-                Some(with) => self.answered(job, upstream, with, age, now),
+                Some((with, _)) => self.answered(job, upstream, with, age, now),
                 None => {
                     if let Some(payload) = self.payloads.find(job) {
-                        payload.distrusts = true;
+                        payload.elsewhere = Elsewhere::Distrusts;
                     }
                     self.dispatcher.put_back(now, job);
                 }
@@ -275,6 +284,7 @@ impl State {
         effects: &mut Effects,
     ) {
         let upstream = asking.upstream;
+        let own = self.windows(upstream, asking.budget, now);
         let Some(sharing) = &self.sharing else { return };
         let node = sharing.node.clone();
         let side = &mut self.sides[upstream.0 as usize];
@@ -285,14 +295,18 @@ impl State {
                 limit,
             } => {
                 let window = weir_dispatch::Window::of_seconds(window.0);
+                // The store says what it may grant. What pages call the limit is this node's own, of which the rest is kept.
+                let own = own.iter().find(|own| own.window == window);
+                let own = own.map_or(limit, |own| own.limit.max(limit));
                 let full = FullWindow {
                     window,
                     used,
-                    limit,
+                    limit: own,
+                    kept: own - limit,
                 };
                 (Wait::Window, Some(full))
             }
-            Refusal::HandingIn => (Wait::Window, None),
+            Refusal::HandingIn => (Wait::Agreeing, None),
             Refusal::Gap => (Wait::Gap, None),
             Refusal::Throttled { by, reason } => {
                 let words = format!("{reason} (told to {})", node.name_of(by));
@@ -329,19 +343,29 @@ impl State {
         after: Duration,
         now: Moment,
     ) {
-        let about = self.payloads.find(job).map(|payload| payload.call.about());
+        let payload = self.payloads.find(job);
+        let joins = |payload: &Payload| payload.elsewhere == Elsewhere::Joins;
+        let known = payload.map(|payload| (payload.call.about(), joins(payload)));
         let asked = self.dispatcher.asked_by(job);
         if !self.dispatcher.answered(now, job) {
             return;
         }
-        if let (Some(about), Some((class, asker))) = (about, asked) {
-            let shared = What::Shared { with, after };
-            let job = Job {
-                asker,
-                ..Job::new(upstream, class)
-            };
-            self.dispatcher.note_other(now, &job, shared);
-            self.take_noted(&about, Some(Got::Fresh));
+        let (Some((about, joined)), Some((class, asker))) = (known, asked) else {
+            return;
+        };
+        let noted = Job {
+            asker,
+            ..Job::new(upstream, class)
+        };
+        // An answer to a call that was under way is new; any other is one that was kept, and is as old as it is.
+        let (what, got) = match joined {
+            true => (What::Shared { with, after }, Got::Fresh),
+            false => (What::Kept { by: with }, Got::Cached { age: after }),
+        };
+        if let Some(payload) = self.payloads.find(job).filter(|_| !joined) {
+            payload.elsewhere = Elsewhere::Kept;
         }
+        self.dispatcher.note_other(now, &noted, what);
+        self.take_noted(&about, Some(got));
     }
 }

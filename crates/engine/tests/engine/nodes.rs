@@ -10,9 +10,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::policy::{Budget, Quota, Usage, Window, Windows};
-use weir_engine::dispatch::{Availability, Job, UpstreamId, Wait, What};
+use weir_engine::dispatch::{Availability, FullWindow, Job, UpstreamId, Wait, What};
 use weir_engine::{
-    Call, Ended, Engine, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit,
+    Call, Ended, Engine, Got, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit,
     Record, Rows, SharedQuestion, Timeline, Weather,
 };
 use weir_store::shared::{
@@ -283,6 +283,17 @@ impl Party {
         }
     }
 
+    /// What its jobs had to wait for, oldest first.
+    fn waits(&self) -> Vec<(Wait, Option<FullWindow>)> {
+        let is_wait = |record: &Record| matches!(record.what, What::Waits { .. });
+        let records = self.it().engine.records(self.it().upstream, is_wait, 100);
+        let waits = records.iter().rev().map(|record| match record.what {
+            What::Waits { reason, full, .. } => (reason, full),
+            _ => unreachable!("only these were wanted"),
+        });
+        waits.collect()
+    }
+
     fn is_alone(&self) -> bool {
         let view = self.it().node.view();
         matches!(view.standing, NodeStanding::Alone { .. })
@@ -441,13 +452,154 @@ async fn alone_a_node_spends_its_share_and_says_why_the_rest_waits() {
         .it()
         .engine
         .next_wait(one.it().upstream, COMPLETION, Budget::Query);
-    assert_eq!(why, Some(Wait::Window));
+    assert_eq!(why, Some(Wait::Share));
     assert!(wait > secs(3000) && wait <= secs(3600), "{wait:?}");
+    // The record says so, with the limit that the page shows.
+    let full = FullWindow {
+        window: Window::HOUR,
+        used: 5,
+        limit: 100,
+        kept: 5,
+    };
+    assert_eq!(one.waits().last(), Some(&(Wait::Share, Some(full))));
+    let full = FullWindow {
+        used: 90,
+        kept: 10,
+        ..full
+    };
+    assert_eq!(two.waits().last(), Some(&(Wait::Window, Some(full))));
     // Together again, what it did alone is counted once, and nothing is exceeded.
     one.store.cut(false);
     pass(secs(7200)).await;
     assert!(!one.is_alone());
     assert!(world.most(secs(3600)) <= 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_nobody_knows_the_end_of_leaves_one_record() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(3));
+    let all = [
+        world.party(1).await,
+        world.party(2).await,
+        world.party(3).await,
+    ];
+    pass(secs(10)).await;
+    let alone = &all[2];
+    alone.store.cut(true);
+    pass(secs(3)).await;
+    alone.ask(1);
+    pass(secs(3600)).await;
+    let none = FullWindow {
+        window: Window::HOUR,
+        used: 0,
+        limit: 3,
+        kept: 0,
+    };
+    assert_eq!(alone.waits(), [(Wait::Share, Some(none))]);
+    let shown = alone.it().engine.upstream(alone.it().upstream);
+    let shown = shown.expect("there").status.query[0];
+    assert!(shown.next <= alone.it().node.timeline().now(), "{shown:?}");
+    // A store that has lost everything: all say what they used, and nobody is told that a quota is used up.
+    let one = &all[0];
+    world.store.restart_empty();
+    pass(millis(2500)).await;
+    one.ask(1);
+    pass(secs(20)).await;
+    assert_eq!(one.waits(), [(Wait::Agreeing, None)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_comes_too_late_and_an_answer_of_no_use_leave_no_record() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.store.fail(Fault::Slow(secs(59)));
+    one.ask(1);
+    pass(secs(60)).await;
+    assert_eq!(world.calls(), 1);
+    assert_eq!(one.waits(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_is_off_elsewhere_is_switched_off_and_has_no_other_reason() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(1000));
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "it moves", "Ada");
+    pass(millis(20)).await;
+    // Before it has read so.
+    two.ask(1);
+    pass(millis(20)).await;
+    let view = two.it().engine.upstream(two.it().upstream).expect("there");
+    assert_eq!(view.status.state, Availability::Off);
+    let whats = two.it().engine.records(two.it().upstream, |_| true, 10);
+    let whats: Vec<_> = whats.into_iter().map(|record| record.what).collect();
+    assert!(
+        matches!(whats[..], [What::Skipped(skip), What::SwitchedOff] if skip.reason == Wait::Off),
+        "{whats:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_another_nodes_call_says_so_and_who_gets_a_kept_answer_how_old_it_is() {
+    began();
+    let world = World::new(Duration::ZERO, Windows::default());
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    let search = |party: &Party| {
+        let job = Job {
+            claims: true,
+            ..Job::new(party.it().upstream, INTERACTIVE)
+        };
+        let call = Noted {
+            takes: secs(3),
+            ..party.call(Some("debian"))
+        };
+        party.it().engine.submit(job, Arc::new(call))
+    };
+    let first = search(&one);
+    pass(secs(1)).await;
+    let joined = search(&two);
+    assert_eq!(first.await, Ended::Finished(Outcome::Done));
+    assert_eq!(joined.await, Ended::Answered);
+    let records = |most| two.it().engine.records(two.it().upstream, |_| true, most);
+    let told = records(10);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(matches!(told[0].what, What::Shared { .. }));
+    assert_eq!(told[0].got, Some(Got::Fresh));
+    assert!(
+        matches!(
+            told[1].what,
+            What::Waits {
+                reason: Wait::Claimed,
+                ..
+            }
+        ),
+        "{told:?}"
+    );
+    assert_eq!(told[1].cause.as_deref(), Some("node 1"));
+    // Asked a while later, it is an old answer.
+    pass(secs(30)).await;
+    assert_eq!(search(&two).await, Ended::Answered);
+    let told = records(1).remove(0);
+    let What::Kept { by } = told.what else {
+        panic!("{told:?}");
+    };
+    assert_eq!(two.it().engine.asker_name(by).as_deref(), Some("node 1"));
+    let Some(Got::Cached { age }) = told.got else {
+        panic!("{told:?}");
+    };
+    assert!(age >= secs(30) && age < secs(33), "{age:?}");
+    let counters = two.it().engine.status().counters;
+    assert_eq!((counters.shared, counters.from_memory), (1, 1));
+    assert_eq!(world.calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -84,10 +84,10 @@ pub(in crate::shared) async fn an_empty_store_takes_windows_for_full_without_the
     stage.advance(secs(1));
     // Ten seconds are over, and nobody knows what the other one did in the last minute.
     let refusal = refused(&*store, ask(stage, id(1, 2), &limits)).await;
-    assert_eq!(refusal, (secs(30), full(MINUTE, 9, 9)));
+    assert_eq!(refusal, (secs(30), Refusal::HandingIn));
     stage.advance(secs(50));
     let refusal = refused(&*store, ask(stage, id(1, 2), &[(MINUTE, 10), (HOUR, 100)])).await;
-    assert_eq!(refusal, (secs(30), full(HOUR, 95, 95)));
+    assert_eq!(refusal, (secs(30), Refusal::HandingIn));
     stage.advance(secs(2));
     assert!(granted(&*store, ask(stage, id(1, 3), &limits)).await);
     // Back, it tells what it did: from now on the hour is known too.

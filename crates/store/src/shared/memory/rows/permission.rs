@@ -143,10 +143,11 @@ impl Rows {
             if !self.certain(now, window) {
                 let began = self.epoch.as_ref().map_or(now, |epoch| epoch.began);
                 let wait = (began + counts(window)).saturating_sub(now);
+                // How full it is nobody knows until then, or until all have said what they know.
                 later(
                     &mut longest,
                     wait.min(millis(UNCERTAIN_WAIT)),
-                    full(used.max(left)),
+                    Refusal::HandingIn,
                 );
             } else if used >= left {
                 let wait = match day {
