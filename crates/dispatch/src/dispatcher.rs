@@ -268,6 +268,9 @@ impl Dispatcher {
             self.under_way.entry(order).or_default();
         }
         let reason = self.upstreams[upstream as usize].waits_for.take();
+        // Rule 66: what it waited for itself.
+        let deferred = self.jobs.take_deferred(slot).map(|_| Wait::Claimed);
+        let reason = reason.or(deferred);
         // What the refresh below decides comes after the start.
         let decided = self.decisions.len();
         self.mark_changed(upstream);
@@ -427,8 +430,8 @@ impl Dispatcher {
             .expect("the bit of an empty queue is not set");
         // As it is now: when the record is read, the window holds something else.
         let full = match reason {
-            Wait::Window => up.allowance(budget).full(now),
-            Wait::Off | Wait::Cooldown | Wait::Gap => None,
+            Wait::Window | Wait::Share => up.allowance(budget).full(now),
+            Wait::Off | Wait::Cooldown | Wait::Gap | Wait::Agreeing | Wait::Claimed => None,
         };
         let waits = What::Waits {
             reason,

@@ -133,6 +133,12 @@ pub enum Wait {
     Window,
     /// The spacing since its last start, times the share of the class.
     Gap,
+    /// The nodes that share it have yet to agree on what was used; nobody knows when they have.
+    Agreeing,
+    /// The nodes' store does not answer, and this node has used what it may alone.
+    Share,
+    /// Another node is asking the same.
+    Claimed,
 }
 
 /// Why a job was dropped.
@@ -253,8 +259,8 @@ pub struct Ask {
 pub struct Refused {
     /// When it is worth asking again.
     pub until: Moment,
-    /// What keeps it: a window (all windows of its budget are then taken for full), the gap that it asked for, or a cooldown.
-    /// An upstream that is off is held like a window; whoever knows better switches it off.
+    /// What keeps it: the gap that it asked for, or a cooldown. For any other reason all windows of its budget are taken for
+    /// full, and the wait has this reason.
     pub reason: Wait,
     /// The window that is full, as all nodes together see it.
     pub full: Option<FullWindow>,

@@ -88,6 +88,8 @@ pub(crate) struct Extras {
     pub(crate) pending: Option<JobKey>,
     pub(crate) scheduled: Option<JobKey>,
     pub(crate) order: Option<JobKey>,
+    /// When it was queued, if another node was asking the same then: it takes that place again, by its submit number.
+    deferred: Option<Moment>,
 }
 
 /// The neighbours of a job in a list.
@@ -139,6 +141,7 @@ impl Jobs {
             pending: job.pending,
             scheduled: job.scheduled,
             order: job.order,
+            deferred: None,
         };
         let mut record = JobRecord {
             serial,
@@ -177,6 +180,29 @@ impl Jobs {
             self.extras[slot.index()] = extras;
         }
         slot
+    }
+
+    /// Another node is asking the same: the job leaves its queue for a while. Says whether this is the first time.
+    pub(crate) fn defer(&mut self, slot: JobSlot) -> bool {
+        let at = self[slot].at;
+        if !std::mem::replace(&mut self[slot].has_extras, true) {
+            if self.extras.len() <= slot.index() {
+                self.extras.resize(slot.index() + 1, Extras::default());
+            }
+            self.extras[slot.index()] = Extras::default();
+        }
+        self.extras[slot.index()].deferred.replace(at).is_none()
+    }
+
+    /// When a job that left its queue for another node's call was queued.
+    pub(crate) fn deferred(&self, slot: JobSlot) -> Option<Moment> {
+        self.extras(slot).deferred
+    }
+
+    /// The same, which is forgotten with this: it starts.
+    pub(crate) fn take_deferred(&mut self, slot: JobSlot) -> Option<Moment> {
+        let has_extras = self[slot].has_extras;
+        has_extras.then(|| self.extras[slot.index()].deferred.take())?
     }
 
     /// A slot that no job has.

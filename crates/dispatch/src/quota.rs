@@ -3,6 +3,7 @@
 //! Windows count exactly: each start is kept until it has left, not sorted into buckets. An upstream that bans
 //! for one call too many in an hour counts exactly as well.
 
+use crate::job::Wait;
 use crate::moment::Moment;
 use crate::policy::{Window, Windows};
 use serde::{Deserialize, Serialize};
@@ -31,8 +32,20 @@ struct Books {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     until: Moment,
+    reason: Wait,
     /// The window that is, if it was named.
     full: Option<FullWindow>,
+}
+
+impl Held {
+    /// Whether a start is thought to fit then. Otherwise that is merely when it is asked again.
+    fn is_slot(&self) -> bool {
+        match self.reason {
+            Wait::Agreeing | Wait::Claimed | Wait::Off => false,
+            Wait::Share => self.full.is_some_and(|full| full.kept > 0),
+            Wait::Window | Wait::Gap | Wait::Cooldown => true,
+        }
+    }
 }
 
 /// One window that has a limit, and its starts.
@@ -87,6 +100,9 @@ pub struct FullWindow {
     pub used: u32,
     /// How many it might hold.
     pub limit: u32,
+    /// How many of these are kept for nodes that are alone; with [`Wait::Share`] for this one.
+    #[serde(default)]
+    pub kept: u32,
 }
 
 /// One window as a person sees it.
@@ -130,9 +146,20 @@ impl Allowance {
     }
 
     /// Takes all windows for full until then, in place of what was held before.
-    pub(crate) fn hold(&mut self, until: Moment, full: Option<FullWindow>) {
-        self.books.held = Some(Held { until, full });
+    pub(crate) fn hold(&mut self, until: Moment, reason: Wait, full: Option<FullWindow>) {
+        self.books.held = Some(Held {
+            until,
+            reason,
+            full,
+        });
         self.bound = true;
+    }
+
+    /// What the next start waits for. Asked only while it waits.
+    pub(crate) fn reason(&self) -> Wait {
+        let next = self.next();
+        let held = self.books.held.filter(|held| held.until == next);
+        held.map_or(Wait::Window, |held| held.reason)
     }
 
     /// Forgets that.
@@ -191,6 +218,7 @@ impl Allowance {
             window: longest.window,
             used: longest.used,
             limit: longest.limit,
+            kept: 0,
         })
     }
 
@@ -230,7 +258,10 @@ impl Allowance {
 
     /// Each limited window, for a person; shortest first.
     pub(crate) fn uses(&self, now: Moment) -> impl Iterator<Item = WindowUse> + '_ {
-        let held = self.books.held.filter(|held| held.until > now);
+        let held = self
+            .books
+            .held
+            .filter(|held| held.until > now && held.is_slot());
         self.books.tallies.iter().filter_map(move |tally| {
             let mut shown = WindowUse {
                 window: tally.window,
@@ -241,7 +272,7 @@ impl Allowance {
             };
             match held {
                 // Rule 63: what all nodes used together. The limit stays our own: nodes may keep to different ones.
-                Some(Held { until, full })
+                Some(Held { until, full, .. })
                     if full.is_none_or(|full| full.window == tally.window) =>
                 {
                     let used = full.map_or(0, |full| full.used);

@@ -97,6 +97,11 @@ pub enum What {
         /// How much earlier.
         after: Duration,
     },
+    /// A job got an answer that another node had kept.
+    Kept {
+        /// Which node.
+        by: Asker,
+    },
     /// A job was not taken in because the same is pending already.
     Duplicate,
     /// A job was not taken in, or had no further attempt, for want of room.

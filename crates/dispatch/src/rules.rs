@@ -168,19 +168,23 @@
 //!     asked with) is longer than nothing, or its upstream is probing and has another call in flight: then it goes back to
 //!     its queue and the permission is given back.
 //! 62. A job goes back to its queue by its submit number, whether there is room or not, and has waited since its submission.
-//!     Then rule 24 holds as after every operation.
+//!     Then rule 24 holds as after every operation. One that is put back without an answer asks again when its turn comes, and
+//!     leaves no record.
 //! 63. A refusal for a window takes all windows of its budget for full until then, in place of an earlier one. So does one for
 //!     any reason that rule 64 does not cover, such as a gap where the job asked with none. That is part of the next wait
-//!     (rule 23), is named with the window that the others found full, whose use is shown as all nodes see it
-//!     together, and is forgotten when it is over at the next start,
-//!     with another quota, when an operator clears, when the upstream is shared no longer, and at a restart.
+//!     (rule 23), which has the reason of the refusal. It is named with the window that the others found full, whose use is
+//!     shown as all nodes see it together, and is forgotten when it is over at the next start,
+//!     with another quota, when an operator clears, when the upstream is shared no longer, and at a restart. Where its end is
+//!     only when the job asks again ([`Wait::Agreeing`], [`Wait::Share`] of nothing), no window shows it, and a
+//!     refusal that repeats it leaves no record.
 //! 64. A refusal for the gap moves the spacing clock forward, never back, so that the gap that was asked with ends then. A
 //!     refusal for a cooldown, and throttling that is heard of in another way, begins a cooldown as if a call had been told
 //!     so: cut to [`FailurePolicy::longest`], and only if it ends later than the present one by more than a second, since
 //!     nodes never quite agree on the time.
 //! 65. A refusal holds for at least a millisecond and at most a day, whatever it says.
 //! 66. A job that is deferred goes to the agenda, if that takes it (rule 15), and is dropped otherwise; no attempt is used
-//!     up. It can be deferred again, to an earlier moment too. A job that is answered by another node ends without a call,
+//!     up. When it is due it goes back to its queue by its submit number, and has waited since its submission; the first
+//!     time is recorded. It can be deferred again, to an earlier moment too. A job that is answered by another node ends without a call,
 //!     wherever it is, unless its call is under way.
 //!
 //! [`CrewPolicy::slot_time`]: crate::policy::CrewPolicy::slot_time
@@ -189,6 +193,8 @@
 //! [`FailurePolicy::threshold`]: crate::policy::FailurePolicy::threshold
 //! [`FailurePolicy::throttled`]: crate::policy::FailurePolicy::throttled
 //! [`OnCooldown::End`]: crate::policy::OnCooldown::End
+//! [`Wait::Agreeing`]: crate::Wait::Agreeing
+//! [`Wait::Share`]: crate::Wait::Share
 //! [`Job::claims`]: crate::Job::claims
 //! [`Job::trial`]: crate::Job::trial
 //! [`Policy::again_class`]: crate::Policy::again_class

@@ -202,7 +202,7 @@ impl Upstream {
         // Only what ends later replaces what was named before, so of equal waits the first is named.
         let window = self.allowance(budget).next();
         if window > ready.0 {
-            ready = (window, Wait::Window);
+            ready = (window, self.allowance(budget).reason());
         }
         let gap = self.gap_over(class, budget);
         if gap > ready.0 {

@@ -156,12 +156,16 @@ fn verdict() -> impl Strategy<Value = Verdict> {
         4 => Just(Wait::Gap),
         1 => Just(Wait::Cooldown),
         1 => Just(Wait::Off),
+        1 => Just(Wait::Agreeing),
+        1 => Just(Wait::Share),
     ];
-    let full = (window(), 0u32..9, 0u32..9).prop_map(|(window, used, limit)| FullWindow {
-        window,
-        used,
-        limit,
-    });
+    let full =
+        (window(), 0u32..9, 0u32..9, 0u32..2).prop_map(|(window, used, limit, kept)| FullWindow {
+            window,
+            used,
+            limit,
+            kept,
+        });
     let refuse = (span(), reason, prop::option::of(full)).prop_map(|(after, reason, full)| {
         Verdict::Refuse {
             after,
@@ -174,6 +178,7 @@ fn verdict() -> impl Strategy<Value = Verdict> {
         4 => refuse,
         3 => span().prop_map(Verdict::Defer),
         1 => Just(Verdict::Answered),
+        1 => Just(Verdict::Nothing),
     ]
 }
 

@@ -66,6 +66,8 @@ pub struct Memory {
     pub last_error: Option<(Moment, Arc<str>)>,
     /// When it was last called for anything.
     pub last_call: Option<Moment>,
+    /// When an operator last switched it on, here or at another node.
+    pub on: Option<Moment>,
     /// The front's own bytes, at most [`KEPT_BYTES`](crate::KEPT_BYTES).
     pub own: Arc<[u8]>,
 }

@@ -46,8 +46,10 @@ pub(crate) struct Ledger {
 #[derive(Debug)]
 struct SharedBook {
     key: UpstreamKey,
-    /// This node's own starts that may still count, oldest first.
-    starts: VecDeque<OwnStart>,
+    /// This node's own starts that may still count, oldest first. Each budget has its own windows, so one never makes the
+    /// other's starts forgotten.
+    query: VecDeque<OwnStart>,
+    grab: VecDeque<OwnStart>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,8 +93,12 @@ pub(crate) struct NotAlone {
 impl Ledger {
     /// An upstream that is shared from now on.
     pub(crate) fn add(&mut self, upstream: UpstreamId, key: UpstreamKey) {
-        let starts = VecDeque::new();
-        self.books.insert(upstream, SharedBook { key, starts });
+        let book = SharedBook {
+            key,
+            query: VecDeque::new(),
+            grab: VecDeque::new(),
+        };
+        self.books.insert(upstream, book);
     }
 
     /// One that is gone.
@@ -179,10 +185,9 @@ impl Ledger {
             let counts = one.window.length() + USE_WITHIN;
             let begins = now - counts;
             let spent = book
-                .starts
+                .starts(side)
                 .iter()
-                .filter(|start| start.right != Right::Granted && start.ledger == side)
-                .filter(|start| start.at > begins);
+                .filter(|start| start.right != Right::Granted && start.at > begins);
             let spent: Vec<Moment> = spent.map(|start| start.at).collect();
             if spent.len() < share as usize {
                 continue;
@@ -194,15 +199,16 @@ impl Ledger {
             };
             return Err(NotAlone {
                 until,
-                reason: Wait::Window,
+                reason: Wait::Share,
                 full: Some(FullWindow {
                     window: one.window,
                     used: u32::try_from(spent.len()).unwrap_or(u32::MAX),
-                    limit: share,
+                    limit: one.limit,
+                    kept: share,
                 }),
             });
         }
-        let last = book.starts.iter().rev().find(|start| start.spaced);
+        let last = book.query.iter().rev().find(|start| start.spaced);
         if let (Some(gap), Some(last)) = (wanted.gap, last) {
             // Others may be alone as well, and know nothing of this node.
             let until = last.at + gap.saturating_mul(self.members.max(1));
@@ -217,14 +223,16 @@ impl Ledger {
         Ok(())
     }
 
-    /// A call starts. `longest` is how far back this upstream's windows and gaps reach, `most` how many starts they hold.
+    /// A call starts.
     pub(crate) fn start(&mut self, id: AskId, upstream: UpstreamId, made: &Made) {
         let Some(book) = self.books.get_mut(&upstream) else {
             return;
         };
-        book.starts.push_back(OwnStart {
+        let ledger = ledger(made.budget);
+        let starts = book.starts_mut(ledger);
+        starts.push_back(OwnStart {
             id,
-            ledger: ledger(made.budget),
+            ledger,
             at: made.at,
             spaced: made.budget == Budget::Query,
             right: match made.alone {
@@ -233,24 +241,26 @@ impl Ledger {
             },
         });
         let oldest = made.at - made.longest - USE_WITHIN;
-        while book.starts.len() > 1
-            && (book.starts[0].at < oldest || book.starts.len() > made.most.saturating_add(SPARE))
+        while starts.len() > 1
+            && (starts[0].at < oldest || starts.len() > made.most.saturating_add(SPARE))
         {
-            book.starts.pop_front();
+            starts.pop_front();
         }
     }
 
     /// A start of an earlier run. Whether it was granted is not known: it counts against the share, which is the safe side.
     pub(crate) fn restore(&mut self, id: AskId, upstream: UpstreamId, budget: Budget, at: Moment) {
         if let Some(book) = self.books.get_mut(&upstream) {
-            book.starts.push_back(OwnStart {
+            let ledger = ledger(budget);
+            let starts = book.starts_mut(ledger);
+            starts.push_back(OwnStart {
                 id,
-                ledger: ledger(budget),
+                ledger,
                 at,
                 spaced: false,
                 right: Right::Earlier,
             });
-            book.starts.make_contiguous().sort_by_key(|start| start.at);
+            starts.make_contiguous().sort_by_key(|start| start.at);
         }
     }
 
@@ -258,9 +268,8 @@ impl Ledger {
     pub(crate) fn handed(&self, now: Moment) -> impl Iterator<Item = HandedStart> + '_ {
         let books = self.books.values();
         books.flat_map(move |book| {
-            book.starts
-                .iter()
-                .map(move |start| start.handed(book.key, now))
+            let starts = book.query.iter().chain(&book.grab);
+            starts.map(move |start| start.handed(book.key, now))
         })
     }
 
@@ -274,9 +283,8 @@ impl Ledger {
                 let shares = self.shares.iter();
                 let shares = shares.filter(|((key, of, _), _)| (*key, *of) == (book.key, ledger));
                 let mut earlier = shares.map(|(_, share)| *share).max().unwrap_or(0);
-                let starts = book.starts.iter().rev();
+                let starts = book.starts(ledger).iter().rev();
                 let in_share = starts.filter(|start| match start.right {
-                    _ if start.ledger != ledger => false,
                     Right::Granted => false,
                     Right::Alone => true,
                     Right::Earlier => {
@@ -289,6 +297,22 @@ impl Ledger {
             }
         }
         left
+    }
+}
+
+impl SharedBook {
+    fn starts(&self, ledger: state::Ledger) -> &VecDeque<OwnStart> {
+        match ledger {
+            state::Ledger::Query => &self.query,
+            state::Ledger::Grab => &self.grab,
+        }
+    }
+
+    fn starts_mut(&mut self, ledger: state::Ledger) -> &mut VecDeque<OwnStart> {
+        match ledger {
+            state::Ledger::Query => &mut self.query,
+            state::Ledger::Grab => &mut self.grab,
+        }
     }
 }
 
@@ -310,7 +334,9 @@ pub(crate) struct Made {
     pub(crate) budget: Budget,
     pub(crate) at: Moment,
     pub(crate) alone: bool,
+    /// How far back the windows of its budget reach, and the gaps.
     pub(crate) longest: Duration,
+    /// How many starts those windows hold.
     pub(crate) most: usize,
 }
 

@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use weir_dispatch::Moment;
 use weir_store::shared::{
-    AskId, Beat, Epoch, HandIn, Leave, Lost, MOST_MEMBERS, Member, NodeId, Pulse, Reply, SHARE_LASTS, SILENT,
-    Seal, Share, ShareWish, SharedStore, StoreTime, UpstreamKey,
+    AskId, Beat, Epoch, HandIn, Leave, Lost, MOST_MEMBERS, Member, NodeId, Pulse, Reply,
+    SHARE_LASTS, SILENT, Seal, Share, ShareWish, SharedStore, StoreTime, UpstreamKey,
 };
 
 use crate::timeline::Timeline;
@@ -608,7 +608,9 @@ fn known_now(
     now: Moment,
 ) -> Vec<(NodeId, Moment)> {
     let mut others: BTreeMap<NodeId, Moment> = known(kept, now).collect();
-    let heard = members.iter().map(|member| (member.node, now - member.silent));
+    let heard = members
+        .iter()
+        .map(|member| (member.node, now - member.silent));
     others.extend(heard.filter(|(node, _)| *node != me));
     let mut others: Vec<_> = others.into_iter().collect();
     if others.len() > MOST_MEMBERS {

@@ -54,9 +54,10 @@ impl Engine {
                 trouble,
                 last_error,
                 last_call,
+                on,
                 own,
             } = kept.memory.clone();
-            (side.off, side.own) = (kept.off.clone(), own);
+            (side.off, side.on, side.own) = (kept.off.clone(), on, own);
             (side.trouble, side.last_error) = (trouble, last_error);
             side.new.last_call = last_call;
             if let Some(restored) = kept.past.as_ref().filter(|_| !is_back) {
@@ -171,7 +172,7 @@ impl Engine {
     pub fn clear(&self, upstream: UpstreamId) {
         self.shared.with(|state, now, effects| {
             state.dispatcher.clear(now, upstream);
-            state.operate_shared(upstream, None, effects);
+            state.clear_shared(upstream, effects);
             state.take_decisions(None);
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);
@@ -182,20 +183,19 @@ impl Engine {
     /// stays so, for the reason that it has.
     pub fn switch_off(&self, upstream: UpstreamId, reason: &str, who: &str) {
         self.shared.with(|state, now, effects| {
+            let who = state.acts_here(upstream, who);
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
                 if side.off.is_some() {
                     return;
                 }
                 side.off = Some(Off {
                     reason: reason.to_owned(),
-                    who: who.to_owned(),
+                    who,
                     at: now,
                 });
             }
             state.dispatcher.switch_off(now, upstream);
-            let off = state.sides.get(upstream.0 as usize);
-            let off = off.and_then(|side| side.off.clone());
-            state.operate_shared(upstream, Some(off), effects);
+            state.switch_shared(upstream, effects);
             // With the reason that it has now.
             state.take_decisions(None);
             state.note_state(upstream, now);
@@ -207,10 +207,10 @@ impl Engine {
     pub fn switch_on(&self, upstream: UpstreamId) {
         self.shared.with(|state, now, effects| {
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
-                side.off = None;
+                (side.off, side.on) = (None, Some(now));
             }
             state.dispatcher.switch_on(now, upstream);
-            state.operate_shared(upstream, Some(None), effects);
+            state.switch_shared(upstream, effects);
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);
         });

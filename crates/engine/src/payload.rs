@@ -19,8 +19,20 @@ pub(crate) struct Payload {
     pub(crate) open: bool,
     /// It runs even if nobody waits for it.
     pub(crate) wanted: bool,
-    /// Another node's answer was of no use: the call is made here.
-    pub(crate) distrusts: bool,
+    /// What it has to do with another node's call.
+    pub(crate) elsewhere: Elsewhere,
+}
+
+/// What a job has to do with the same question of another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    Nothing,
+    /// It waits, or waited, for a call under way.
+    Joins,
+    /// It was answered with what the other had kept.
+    Kept,
+    /// The other's answer was of no use: the call is made here.
+    Distrusts,
 }
 
 /// Who is told how a job ended.
@@ -66,7 +78,7 @@ impl Payload {
             sent: false,
             open: true,
             wanted,
-            distrusts: false,
+            elsewhere: Elsewhere::Nothing,
         }
     }
 

@@ -309,7 +309,16 @@ mod tests {
         use weir_dispatch::Wait;
 
         let (start, time) = ordinary();
-        let reasons = [Wait::Off, Wait::Cooldown, Wait::Window, Wait::Gap].map(Some);
+        let reasons = [
+            Wait::Off,
+            Wait::Cooldown,
+            Wait::Window,
+            Wait::Gap,
+            Wait::Agreeing,
+            Wait::Share,
+            Wait::Claimed,
+        ]
+        .map(Some);
         for reason in reasons.into_iter().chain([None]) {
             for (class, attempt) in (0..8).zip([1, 2, 3, 4].into_iter().cycle()) {
                 let class = Class(class);

@@ -56,14 +56,15 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::Skipped(skip) => return skipped(record, skip, scene),
         What::Missed(skip) => return missed(record, skip, scene),
         What::Shared { with, after } => return shared(record, with, after, scene),
+        What::Kept { by } => return kept(record, by, scene),
         What::Duplicate => return duplicate(record, scene),
         What::Dropped { reason, limit } => return dropped(record, reason, limit, scene),
         What::Raised { from } => return raised(record, from, scene),
         What::Retried { due } => return retried(record, due, scene),
         What::PutOff { due, reason, limit } => return put_off(record, due, reason, limit, scene),
         What::Cleared => return format!("{who}: cooldown cleared by an operator."),
-        What::SwitchedOff => switched_off(record),
-        What::SwitchedOn => "was switched on by an operator".to_owned(),
+        What::SwitchedOff => switched_off(record, scene),
+        What::SwitchedOn => format!("was switched on by {}", operator(record, scene)),
     };
     format!("{who} {words}.")
 }
@@ -90,6 +91,9 @@ fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scen
                 Wait::Cooldown => "cooldown",
                 Wait::Window => "waiting for quota",
                 Wait::Gap => "spacing",
+                Wait::Agreeing => "waiting for the nodes to agree",
+                Wait::Share => "waiting for the shared store",
+                Wait::Claimed => "waiting for another node",
             };
             format!("{who} was called{whom} after {} of {waiting}", span(waited))
         }
@@ -119,13 +123,19 @@ fn waits(
         (Wait::Window, Some(full)) if full.limit == 0 => {
             format!("waits: no calls are allowed {}", within(full.window))
         }
-        (Wait::Window, Some(full)) => format!(
-            "waits: {} of {} calls used {}, next slot {}",
-            grouped(full.used),
-            grouped(full.limit),
-            within(full.window),
-            (scene.clock)(until, false)
-        ),
+        (Wait::Window, Some(full)) => {
+            let kept = match full.kept {
+                0 => String::new(),
+                kept => format!(" ({} reserved for nodes without the store)", grouped(kept)),
+            };
+            format!(
+                "waits: {} of {} calls used {}{kept}, next slot {}",
+                grouped(full.used),
+                grouped(full.limit),
+                within(full.window),
+                (scene.clock)(until, false)
+            )
+        }
         (Wait::Window, None) => {
             let next = (scene.clock)(until, false);
             format!("waits: its quota is used up, next slot {next}")
@@ -139,6 +149,39 @@ fn waits(
             let next = (scene.clock)(until, true);
             format!("waits for spacing, next slot {next}")
         }
+        (Wait::Agreeing, _) => "waits: the nodes are agreeing on what was used".to_owned(),
+        (Wait::Share, full) => {
+            format!(
+                "waits: the shared store does not answer, and {}",
+                share(full, until, scene)
+            )
+        }
+        (Wait::Claimed, _) => {
+            let node = record.cause.as_deref().unwrap_or("another node");
+            format!(
+                "waits for {node}, which is asking the same{}",
+                about(record)
+            )
+        }
+    }
+}
+
+/// What a node without the store has used of what it may use then.
+fn share(full: Option<FullWindow>, until: Moment, scene: &Scene<'_>) -> String {
+    let Some(full) = full else {
+        return "this node has used its share".to_owned();
+    };
+    let (limit, window) = (grouped(full.limit), window_name(full.window));
+    match full.kept {
+        // When the store is back nobody knows, so no time is told.
+        0 => format!(
+            "this node has no share of {limit} calls per {window}. Tried again when the store is back"
+        ),
+        _ => format!(
+            "this node has used its share ({} of {limit} calls per {window}). Next slot {}",
+            grouped(full.used),
+            (scene.clock)(until, false)
+        ),
     }
 }
 
@@ -199,13 +242,31 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         || "this request waits".to_owned(),
         |class| format!("{} requests wait", (scene.class)(class)),
     );
+    let why = no_slot(skip.reason).map_or_else(
+        || {
+            let at = (scene.clock)(next, true);
+            format!(
+                "the next free slot is in {} ({at}){}",
+                span(wait),
+                cause(record)
+            )
+        },
+        str::to_owned,
+    );
     format!(
-        "{who} was skipped{whom}: the next free slot is in {} ({}){}, and {requests} at most {}.{got}",
-        span(wait),
-        (scene.clock)(next, true),
-        cause(record),
+        "{who} was skipped{whom}: {why}, and {requests} at most {}.{got}",
         span(limit)
     )
+}
+
+/// Why nobody knows when the next slot is free: the time is only when it is looked at again.
+fn no_slot(reason: Wait) -> Option<&'static str> {
+    match reason {
+        Wait::Agreeing => Some("the nodes are agreeing on what was used"),
+        Wait::Share => Some("the shared store does not answer, this node has used its share"),
+        Wait::Claimed => Some("another node is asking the same"),
+        Wait::Off | Wait::Cooldown | Wait::Window | Wait::Gap => None,
+    }
 }
 
 fn missed(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
@@ -215,12 +276,15 @@ fn missed(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         Some(Duration::ZERO) => {
             "the request was still queued at the deadline, and stays queued".to_owned()
         }
-        Some(wait) => format!(
-            "the next free slot is in {} ({}){}, after the deadline. The request stays queued",
-            span(wait),
-            (scene.clock)(record.at + wait, true),
-            cause(record)
-        ),
+        Some(wait) => match no_slot(skip.reason) {
+            Some(why) => format!("{why}. The request stays queued"),
+            None => format!(
+                "the next free slot is in {} ({}){}, after the deadline. The request stays queued",
+                span(wait),
+                (scene.clock)(record.at + wait, true),
+                cause(record)
+            ),
+        },
         None => "it had not answered by the deadline".to_owned(),
     };
     format!("{who} was skipped{whom}: {why}.{}", given(record, scene))
@@ -243,6 +307,20 @@ fn shared(record: &Record, with: Asker, after: Duration, scene: &Scene<'_>) -> S
             "{who}: {one} got the answer to the same question that {other} asked {after} earlier{what}."
         ),
     }
+}
+
+fn kept(record: &Record, by: Asker, scene: &Scene<'_>) -> String {
+    let who = scene.upstream;
+    let one = (scene.asker)(record.asker).unwrap_or_else(|| "a program".to_owned());
+    let node = (scene.asker)(by).unwrap_or_else(|| "another node".to_owned());
+    let age = match record.got {
+        Some(Got::Cached { age }) => format!(", {} old", words::age(age)),
+        _ => String::new(),
+    };
+    format!(
+        "{who}: {one} got the answer that {node} had cached{age}{}.",
+        about(record)
+    )
 }
 
 fn duplicate(record: &Record, scene: &Scene<'_>) -> String {
@@ -303,13 +381,21 @@ fn put_off(
     format!("{who}: a planned request{what} was put off to {next}: {why}.")
 }
 
-fn switched_off(record: &Record) -> String {
+fn switched_off(record: &Record, scene: &Scene<'_>) -> String {
+    let who = operator(record, scene);
     match &record.cause {
         Some(reason) if !reason.is_empty() => {
-            format!("was switched off by an operator: \u{201c}{reason}\u{201d}")
+            format!("was switched off by {who}: \u{201c}{reason}\u{201d}")
         }
-        _ => "was switched off by an operator".to_owned(),
+        _ => format!("was switched off by {who}"),
     }
+}
+
+/// Who acted: an operator of this node, or `anna on birch`.
+fn operator(record: &Record, scene: &Scene<'_>) -> String {
+    let elsewhere = Some(record.asker).filter(|asker| *asker != Asker::OPERATOR);
+    let elsewhere = elsewhere.and_then(scene.asker);
+    elsewhere.unwrap_or_else(|| "an operator".to_owned())
 }
 
 /// ` for Sonarr`.

@@ -6,6 +6,7 @@
 mod asking;
 mod part;
 mod rows;
+mod switching;
 mod telling;
 
 use std::collections::{HashMap, VecDeque};
@@ -17,14 +18,14 @@ use weir_dispatch::{
     Usage, Wait, What, Window, WindowUse,
 };
 use weir_store::shared::{
-    Answer, Ask, AskId, LONGEST_ANSWER, Lost, Question, Refusal, StoreTime, Told, ToldLimit,
-    ToldOff, UpstreamKey,
+    Answer, Ask, AskId, LONGEST_ANSWER, Lost, Question, Refusal, StoreTime, Switched, Told,
+    ToldLimit, UpstreamKey,
 };
 
 use crate::call::{Call, SharedQuestion};
-use crate::keeper::Off;
 use crate::ledger::{self, Ledger, Made, Wanted};
 use crate::node::Node;
+use crate::payload::{Elsewhere, Payload};
 use crate::record::Got;
 use crate::shared::{Effects, Shared};
 use crate::state::State;
@@ -142,37 +143,6 @@ impl State {
             Budget::Query | Budget::Side => status.query,
             Budget::Grab => status.grab,
         })
-    }
-
-    /// Another node's operator switched an upstream off, or on again (`None`).
-    pub(crate) fn hear_off(
-        &mut self,
-        upstream: UpstreamId,
-        off: Option<(String, String)>,
-        now: Moment,
-        effects: &mut Effects,
-    ) {
-        let Some(side) = self.sides.get_mut(upstream.0 as usize) else {
-            return;
-        };
-        match (off, side.off.is_some()) {
-            (Some((reason, who)), false) => {
-                side.off = Some(Off {
-                    reason,
-                    who,
-                    at: now,
-                });
-                self.dispatcher.switch_off(now, upstream);
-                self.take_decisions(None);
-            }
-            (None, true) => {
-                side.off = None;
-                self.dispatcher.switch_on(now, upstream);
-            }
-            _ => return,
-        }
-        self.note_state(upstream, now);
-        self.plan_probe(upstream, now, effects);
     }
 
     /// A call starts at an upstream that may be shared.

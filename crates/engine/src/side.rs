@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use tokio::sync::Notify;
-use weir_dispatch::{Availability, JobId, Moment, UpstreamId};
+use weir_dispatch::{Asker, Availability, JobId, Moment, UpstreamId};
 
 use crate::call::{Ended, Outcome};
 use crate::errors::PastErrors;
@@ -29,6 +29,10 @@ pub(crate) struct Side {
     pub(crate) heir: Option<UpstreamId>,
     /// Why an operator switched it off, while it is off.
     pub(crate) off: Option<Off>,
+    /// When an operator last switched it on.
+    pub(crate) on: Option<Moment>,
+    /// The operator of another node who switched it, while that is being heard of.
+    pub(crate) switched_by: Option<Asker>,
     /// How a call last explained what went wrong.
     pub(crate) last_error: Option<(Moment, Arc<str>)>,
     /// The same of the last few.
@@ -138,6 +142,8 @@ impl Side {
             gone: false,
             heir: None,
             off: None,
+            on: None,
+            switched_by: None,
             last_error: None,
             errors: PastErrors::default(),
             said: SmallVec::new(),

@@ -16,7 +16,7 @@ use crate::flow::Flows;
 use crate::keeper::{AgendaChange, Changes, KeptPast, KeptUpstream, Memory};
 use crate::new_calls::NewCalls;
 use crate::past;
-use crate::payload::{Payload, Payloads, Told};
+use crate::payload::{Elsewhere, Payload, Payloads, Told};
 use crate::probes::Probes;
 use crate::record::{About, Got, Record};
 use crate::series::Series;
@@ -188,7 +188,10 @@ impl State {
             if !payload.sent {
                 // As with a start: whoever asked may have been told long ago, and this is one of Weir's own.
                 self.counters.asked += u64::from(!payload.open);
-                self.counters.end_unsent(&ended);
+                match payload.elsewhere {
+                    Elsewhere::Kept => self.counters.from_memory += 1,
+                    _ => self.counters.end_unsent(&ended),
+                }
             }
             effects.ended.push((payload, ended));
         }
@@ -298,12 +301,15 @@ impl State {
             What::SwitchedOff => side.why(Wait::Off),
             _ => None,
         };
+        let elsewhere = side.switched_by;
         // One that was removed may have come back: its records are there.
         let shown = self.heir(decision.upstream).0 as usize;
         let records = &mut self.sides[shown].records;
         let record = records.push(self.records, decision, about, cause);
-        if decision.what == What::SwitchedOff {
-            record.asker = Asker::OPERATOR;
+        match decision.what {
+            What::SwitchedOff => record.asker = elsewhere.unwrap_or(Asker::OPERATOR),
+            What::SwitchedOn => record.asker = elsewhere.unwrap_or(record.asker),
+            _ => {}
         }
         record
     }
@@ -440,7 +446,8 @@ impl Side {
         match wait {
             Wait::Cooldown => Some(self.trouble.as_ref()?.reason.clone()),
             Wait::Off => Some(self.off.as_ref()?.reason.as_str().into()),
-            Wait::Window | Wait::Gap => None,
+            Wait::Claimed => self.latest.clone(),
+            Wait::Window | Wait::Gap | Wait::Agreeing | Wait::Share => None,
         }
     }
 
@@ -450,6 +457,7 @@ impl Side {
             trouble: self.trouble.clone(),
             last_error: self.last_error.clone(),
             last_call: self.new.last_call,
+            on: self.on,
             own: self.own.clone(),
         }
     }

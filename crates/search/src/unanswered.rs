@@ -79,6 +79,9 @@ pub(crate) fn skipped(told: &Skipped, class: Class) -> PartState {
         Wait::Cooldown => "it is cooling down",
         Wait::Window => "its quota is used up",
         Wait::Gap => "it was asked a moment ago",
+        Wait::Agreeing => "the nodes are agreeing on what was used",
+        Wait::Share => "the shared store does not answer, and this node has used its share",
+        Wait::Claimed => "another node is asking the same",
     };
     let why = said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"));
     let class = class_name(class);

@@ -47,7 +47,7 @@ pub use self::{
     member::{Beat, HandIn, HandedStart, Leave, Member, NodeState, Pulse, Share, ShareWish},
     memory::{Fault, MemoryStore, Snapshot},
     permission::{
-        Answer, Ask, AskId, Counted, Grant, Question, Refusal, SharedRow, Told, ToldLimit, ToldOff,
+        Answer, Ask, AskId, Counted, Grant, Question, Refusal, SharedRow, Switched, Told, ToldLimit,
     },
     redis::{RedisAddress, RedisStore},
     seal::Seal,

@@ -79,20 +79,37 @@ impl Dispatcher {
         match refused.reason {
             Wait::Gap if budget == Budget::Query => up.space_until(gap_class, until),
             Wait::Cooldown if self.hear(upstream, refused.until, now) => {}
-            Wait::Off | Wait::Cooldown | Wait::Window | Wait::Gap => {
+            reason => {
                 let up = &mut self.upstreams[upstream as usize];
-                up.allowance_mut(budget).hold(until, refused.full);
-                // Another wait than the one that ended before it asked, though for the same reason: recorded anew.
-                up.waits_for = None;
+                up.allowance_mut(budget).hold(until, reason, refused.full);
+                // Another wait than the one that ended before it asked, though for the same reason: recorded anew. One of
+                // which nobody knows the end is still the same.
+                let known = refused.full.is_some_and(|full| full.kept > 0);
+                if !matches!(reason, Wait::Agreeing) && (reason != Wait::Share || known) {
+                    up.waits_for = None;
+                }
             }
         }
         self.refresh(upstream, now);
         true
     }
 
+    /// There is no answer: the job goes back to its queue, and asks again when its turn comes (rule 62). Says whether it was
+    /// still asking.
+    pub fn put_back(&mut self, now: Moment, job: JobId) -> bool {
+        let now = self.advance(now);
+        let Some(slot) = self.asking(job) else {
+            return false;
+        };
+        let upstream = self.jobs[slot].upstream;
+        self.recall(upstream, now);
+        self.refresh(upstream, now);
+        true
+    }
+
     /// Another node is asking the same question: the job waits on the agenda and asks again at `until`, unless it is
-    /// [`Self::answered`] before (rule 66). For a job that is on the agenda already this is another due moment. Says
-    /// whether the job was in one of these places.
+    /// [`Self::answered`] before (rule 66). This is recorded once. For a job that is on the agenda already this is another
+    /// due moment. Says whether the job was in one of these places.
     pub fn defer(&mut self, now: Moment, job: JobId, until: Moment) -> bool {
         let now = self.advance(now);
         let Some(slot) = self.jobs.find(job) else {
@@ -107,6 +124,14 @@ impl Dispatcher {
                     self.drop_for(slot, reason, now);
                     self.refresh(upstream, now);
                     return true;
+                }
+                if self.jobs.defer(slot) {
+                    let waits = What::Waits {
+                        reason: Wait::Claimed,
+                        until,
+                        full: None,
+                    };
+                    self.note(slot, now, waits);
                 }
             }
             _ => return false,

@@ -303,7 +303,16 @@ impl Dispatcher {
         self.unschedule(slot);
         // Rule 21. `now` is the due moment, not the moment of the operation (rule 5).
         match self.room(&self.demand(slot), now) {
-            Ok(Destination::Queue) => self.join_queue(slot, now),
+            Ok(Destination::Queue) => match self.jobs.deferred(slot) {
+                // Rule 66.
+                Some(since) => {
+                    self.jobs[slot].at = since;
+                    let upstream = self.jobs[slot].upstream;
+                    self.rejoin_queue(slot);
+                    self.refresh(upstream, now);
+                }
+                None => self.join_queue(slot, now),
+            },
             Ok(Destination::Later(_, reason)) | Err(End::Dropped(reason)) => {
                 // Rule 22: whatever its class does with overflow, a job that was taken in is not dropped for it.
                 // At least a moment later, or it would be due again at once and time stand still.

@@ -149,8 +149,10 @@ impl Dispatcher {
             let rung = up.health.rung();
             let next = self.policy.failure.cooldown_after(rung);
             let probe = match up.ready(Class(0), Budget::Side, now) {
-                (ready, Wait::Window) => ready,
-                (_, Wait::Off | Wait::Cooldown | Wait::Gap) => cooldown.until,
+                (ready, Wait::Window | Wait::Share) => ready,
+                (_, Wait::Off | Wait::Cooldown | Wait::Gap | Wait::Agreeing | Wait::Claimed) => {
+                    cooldown.until
+                }
             };
             let began = What::CooldownBegan {
                 cooldown,

@@ -51,6 +51,7 @@ pub(crate) enum Verdict {
     },
     Defer(Duration),
     Answered,
+    Nothing,
 }
 
 /// A job to submit.
@@ -376,6 +377,7 @@ impl Pair {
                 deferred
             }
             Verdict::Answered => both.answered(now, id),
+            Verdict::Nothing => both.put_back(now, id),
         };
         self.seen.late += u32::from(!in_time);
     }

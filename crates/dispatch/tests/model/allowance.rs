@@ -32,7 +32,7 @@ pub struct Upstream {
     /// Other nodes call it too.
     pub shared: bool,
     /// Budgets (`Query` or `Grab`) whose windows other nodes left nothing of, until when, and which one is full.
-    pub held_windows: Vec<(Budget, Moment, Option<FullWindow>)>,
+    pub held_windows: Vec<(Budget, Moment, (Wait, Option<FullWindow>))>,
 }
 
 /// One window of one budget.
@@ -153,7 +153,10 @@ impl Upstream {
         for (moment, reason) in [
             (off, Wait::Off),
             (cooldown, Wait::Cooldown),
-            (self.windows_free(now, budget), Wait::Window),
+            (
+                self.windows_free(now, budget),
+                self.window_reason(now, budget),
+            ),
             (spaced, Wait::Gap),
         ] {
             let wait = now.until(moment);
@@ -176,10 +179,17 @@ impl Upstream {
     }
 
     /// Until when other nodes left nothing of the windows of a budget, and which is full.
-    fn held(&self, budget: Budget) -> Option<(Moment, Option<FullWindow>)> {
+    fn held(&self, budget: Budget) -> Option<(Moment, (Wait, Option<FullWindow>))> {
         let mut held = self.held_windows.iter();
         held.find(|held| held.0 == shared(budget))
-            .map(|&(_, until, full)| (until, full))
+            .map(|&(_, until, why)| (until, why))
+    }
+
+    /// What the windows of a budget make wait for: what the others said where that lasts longest.
+    fn window_reason(&self, now: Moment, budget: Budget) -> Wait {
+        let free = self.windows_free(now, budget);
+        let held = self.held(budget).filter(|&(until, _)| until == free);
+        held.map_or(Wait::Window, |(_, (reason, _))| reason)
     }
 
     fn free(&self, now: Moment, counter: &Counter) -> Moment {
@@ -247,8 +257,13 @@ impl Upstream {
                     .filter(|&&(start, _)| self.leaves(counter, start) > now)
                     .map(|&(_, times)| times)
                     .sum();
-                let held = self.held(budget).filter(|&(until, _)| until > now);
-                let full = held.and_then(|(_, full)| full);
+                let held = self.held(budget).filter(|&(until, (reason, full))| {
+                    let kept = full.is_some_and(|full| full.kept > 0);
+                    let rechecks = [Wait::Agreeing, Wait::Claimed, Wait::Off].contains(&reason)
+                        || (reason == Wait::Share && !kept);
+                    until > now && !rechecks
+                });
+                let full = held.and_then(|(_, (_, full))| full);
                 let of_all = full.filter(|full| full.window == counter.window);
                 let of_all = of_all.map_or(0, |full| u64::from(full.used));
                 uses.push((counter.window, of_all.max(used), limit));

@@ -64,10 +64,19 @@ impl Model {
                 Budget::Query | Budget::Side => Budget::Query,
             };
             upstream.held_windows.retain(|held| held.0 != windows);
-            upstream.held_windows.push((windows, until, refused.full));
+            let held = (refused.reason, refused.full);
+            upstream.held_windows.push((windows, until, held));
         }
         self.skip_heads();
         true
+    }
+
+    pub fn put_back(&mut self, now: Moment, id: JobId) -> bool {
+        self.advance(now);
+        let asked = self.asking(id).is_some();
+        self.back_to_queue(id);
+        self.skip_heads();
+        asked
     }
 
     pub fn defer(&mut self, now: Moment, id: JobId, until: Moment) -> bool {
@@ -83,7 +92,12 @@ impl Model {
         let due = until.max(self.now);
         match refusal {
             Some(reason) => self.end(id, End::Dropped(reason)),
-            None => self.place(id, Place::Scheduled { due }),
+            None => {
+                if let Place::Asking { number, since, .. } = held.place {
+                    self.deferred.insert(id, (number, since));
+                }
+                self.place(id, Place::Scheduled { due });
+            }
         }
         self.skip_heads();
         true

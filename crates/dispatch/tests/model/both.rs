@@ -167,6 +167,15 @@ impl Both {
         asked
     }
 
+    pub fn put_back(&mut self, now: Moment, id: JobId) -> bool {
+        let asked = self.real.put_back(now, id);
+        if let Some(model) = &mut self.model {
+            assert_eq!(asked, model.put_back(now, self.ids[&id]));
+        }
+        self.compare(now);
+        asked
+    }
+
     pub fn defer(&mut self, now: Moment, id: JobId, until: Moment) -> bool {
         let deferred = self.real.defer(now, id, until);
         if let Some(model) = &mut self.model {

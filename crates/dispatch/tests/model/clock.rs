@@ -111,7 +111,10 @@ impl Model {
             let due = self.now + put_off;
             self.place(id, Place::Scheduled { due });
         } else {
-            let place = self.queue_place();
+            let place = match self.deferred.get(&id) {
+                Some(&(number, since)) => Place::Queued { number, since },
+                None => self.queue_place(),
+            };
             self.place(id, place);
         }
     }

@@ -15,6 +15,7 @@ mod clock;
 mod entry;
 mod restart;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_dispatch::job::{
@@ -38,6 +39,8 @@ pub struct Model {
     upstreams: Vec<Upstream>,
     /// Every job that has not ended.
     jobs: Vec<Held>,
+    /// Jobs that left their queues for another node's call, with the places that they had.
+    deferred: BTreeMap<JobId, (u64, Moment)>,
     crew: u32,
     /// The last start of each class on this front.
     class_starts: Vec<Option<Moment>>,
@@ -108,6 +111,7 @@ impl Model {
             now,
             upstreams: Vec::new(),
             jobs: Vec::new(),
+            deferred: BTreeMap::new(),
             crew: policy.crew.base,
             class_starts: vec![None; policy.classes.len()],
             paused_until: now,
@@ -268,6 +272,7 @@ impl Model {
         self.class_starts[usize::from(held.class.0)] = Some(now);
         self.last_turn += 1;
         let turn = self.last_turn;
+        self.deferred.remove(&id);
         self.place(id, Place::Running { call, turn, worker });
         self.skip_heads();
         Start {

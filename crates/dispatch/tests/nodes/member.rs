@@ -167,6 +167,7 @@ impl Member {
                     window: Window::of_seconds((window / 1_000) as u32),
                     used: 1,
                     limit: 1,
+                    kept: 0,
                 });
                 let refused = Refused {
                     until: moment + Duration::from_millis(wait),
@@ -176,8 +177,7 @@ impl Member {
                 self.dispatcher.refuse(moment, job, refused);
             }
             (Reply::Late(..), Some((_, job, _))) => {
-                let until = moment + Duration::from_millis(50);
-                self.dispatcher.defer(moment, job, until);
+                self.dispatcher.put_back(moment, job);
             }
             (Reply::Pulse { epoch, .. }, _) => {
                 if epoch == self.epoch {
@@ -264,7 +264,7 @@ impl Member {
                 let wait = spent[over] + window - now;
                 let refused = Refused {
                     until: moment + Duration::from_millis(wait.min(3_000)),
-                    reason: Wait::Window,
+                    reason: Wait::Share,
                     full: None,
                 };
                 self.dispatcher.refuse(moment, job, refused);

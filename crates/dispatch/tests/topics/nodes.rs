@@ -490,7 +490,8 @@ fn what_the_others_found_full_is_what_pages_and_records_say() {
     let full = FullWindow {
         window: Window::HOUR,
         used: 90,
-        limit: 91,
+        limit: 100,
+        kept: 10,
     };
     let refused = |until| Refused {
         until: at(until),
@@ -536,7 +537,7 @@ fn a_refusal_without_a_window_holds_all_of_them() {
     let (mut front, up) = shared(search(), quota);
     let id = front.queue(job(up, INTERACTIVE));
     front.ask();
-    front.refuse(id, Wait::Off, 9);
+    front.refuse(id, Wait::Window, 9);
     let next = front.view(up).query.into_iter().map(|window| window.next);
     assert_eq!(next.collect::<Vec<_>>(), [at(9), at(9)]);
     let waits = What::Waits {
@@ -545,6 +546,101 @@ fn a_refusal_without_a_window_holds_all_of_them() {
         full: None,
     };
     assert_eq!(front.decisions(up)[0].what, waits);
+}
+
+#[test]
+fn a_wait_has_the_reason_of_its_refusal_and_no_slot_is_shown_where_none_is_known() {
+    for reason in [Wait::Off, Wait::Agreeing, Wait::Share] {
+        let (mut front, up) = shared(search(), hourly());
+        let id = front.queue(job(up, INTERACTIVE));
+        front.ask();
+        front.refuse(id, reason, 9);
+        assert_eq!(
+            front.wait(up, INTERACTIVE, Budget::Query),
+            (secs(9), Some(reason))
+        );
+        assert!(front.view(up).query[0].next <= front.now, "{reason:?}");
+        let waits = What::Waits {
+            reason,
+            until: at(9),
+            full: None,
+        };
+        assert_eq!(front.decisions(up)[0].what, waits);
+    }
+}
+
+#[test]
+fn a_wait_without_a_known_end_leaves_one_record() {
+    let none = FullWindow {
+        window: Window::HOUR,
+        used: 0,
+        limit: 4,
+        kept: 0,
+    };
+    for (reason, full) in [(Wait::Agreeing, None), (Wait::Share, Some(none))] {
+        let (mut front, up) = shared(search(), hourly());
+        let id = front.queue(job(up, INTERACTIVE));
+        for second in 0..5 {
+            front.now = at(second);
+            front.ask();
+            let refused = Refused {
+                until: at(second + 1),
+                reason,
+                full,
+            };
+            front.both.refuse(front.now, id, refused);
+        }
+        assert_eq!(front.decisions(up).len(), 1, "{reason:?}");
+        front.now = at(5);
+        front.ask();
+        let start = front.grant(id).expect("there is room");
+        assert_eq!((start.reason, start.since), (Some(reason), at(0)));
+    }
+}
+
+#[test]
+fn a_job_that_is_put_back_asks_again_and_leaves_no_record() {
+    let (mut front, up) = shared(search(), hourly());
+    let id = front.queue(job(up, INTERACTIVE));
+    let next = front.queue(job(up, INTERACTIVE));
+    front.ask();
+    assert!(front.both.put_back(front.now, id));
+    assert!(!front.both.put_back(front.now, id), "it asks no longer");
+    assert_eq!(front.decisions(up), []);
+    assert_eq!(front.ask().job, id, "before the one behind it");
+    front.grant(id);
+    assert_ne!(front.ask().job, id);
+    assert!(front.both.put_back(front.now, next));
+}
+
+#[test]
+fn a_job_that_waits_for_another_node_says_so_once_and_since_when() {
+    let (mut front, up) = shared(search(), in_flight(1));
+    let claims = Job {
+        claims: true,
+        ..job(up, INTERACTIVE)
+    };
+    let id = front.queue(claims);
+    for turn in 0..5 {
+        front.now = at(turn);
+        front.ask();
+        assert!(front.both.defer(front.now, id, at(turn + 1)));
+    }
+    let waits = What::Waits {
+        reason: Wait::Claimed,
+        until: at(1),
+        full: None,
+    };
+    let decisions = front.decisions(up);
+    assert_eq!(decisions.len(), 1);
+    assert_eq!((decisions[0].what, decisions[0].job), (waits, Some(id)));
+    // One that came later is behind it.
+    let later = front.queue(claims);
+    front.now = at(5);
+    assert_eq!(front.ask().job, id);
+    let start = front.grant(id).expect("it may");
+    assert_eq!((start.reason, start.since), (Some(Wait::Claimed), at(0)));
+    front.both.cancel(front.now, later);
 }
 
 #[test]
@@ -619,7 +715,7 @@ fn a_gap_that_a_side_call_is_refused_for_holds_its_windows() {
     let id = front.queue(of(Budget::Side, job(up, INTERACTIVE)));
     assert_eq!(front.ask().gap, None);
     front.refuse(id, Wait::Gap, 7);
-    let wait = (secs(7), Some(Wait::Window));
+    let wait = (secs(7), Some(Wait::Gap));
     assert_eq!(front.wait(up, INTERACTIVE, Budget::Side), wait);
 }
 
@@ -705,7 +801,7 @@ fn a_deferred_job_waits_on_the_agenda_and_asks_again() {
     assert!(front.both.defer(front.now, id, at(20)));
     front.now = at(20);
     let ask = front.ask();
-    assert_eq!((ask.job, ask.attempt, ask.since), (id, 1, at(20)));
+    assert_eq!((ask.job, ask.attempt, ask.since), (id, 1, at(0)));
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn a_wait_for_a_window_says_what_the_window_held_then() {
             window,
             used: n,
             limit: n,
+            kept: 0,
         }),
     };
     let first = waits(five_minutes, at(5 * MINUTE), 2);

@@ -69,9 +69,9 @@ fn alone_it_spends_its_share_and_nothing_else() {
         ledger.start(id(second), UP, &made(second, true));
     }
     let refused = ledger.alone(&wanted(), &windows(40), at(30)).unwrap_err();
-    assert_eq!((refused.reason, refused.until), (Wait::Window, at(3612)));
+    assert_eq!((refused.reason, refused.until), (Wait::Share, at(3612)));
     let full = refused.full.unwrap();
-    assert_eq!((full.used, full.limit), (2, 2));
+    assert_eq!((full.used, full.limit, full.kept), (2, 40, 2));
     // The first call may have taken a moment to arrive, and the next one takes none.
     assert!(ledger.alone(&wanted(), &windows(40), at(3611)).is_err());
     assert_eq!(ledger.alone(&wanted(), &windows(40), at(3612)), Ok(()));
@@ -81,7 +81,9 @@ fn alone_it_spends_its_share_and_nothing_else() {
 fn without_a_share_it_makes_no_call_that_counts() {
     let ledger = with_share(0, 0);
     let refused = ledger.alone(&wanted(), &windows(3), at(30)).unwrap_err();
-    assert_eq!(refused.reason, Wait::Window);
+    assert_eq!(refused.reason, Wait::Share);
+    let full = refused.full.unwrap();
+    assert_eq!((full.used, full.limit, full.kept), (0, 3, 0));
     assert_eq!(ledger.alone(&wanted(), &[], at(30)), Ok(()));
 }
 
@@ -130,6 +132,28 @@ fn starts_that_no_longer_count_are_forgotten() {
         ledger.start(id(number), UP, &many);
     }
     assert!(ledger.handed(at(30_000)).count() <= 10 + SPARE);
+}
+
+#[test]
+fn a_download_makes_no_query_forgotten() {
+    let mut ledger = with_share(2, 0);
+    for second in [0, 10] {
+        ledger.start(id(second), UP, &made(second, true));
+    }
+    let grab = |second| Made {
+        budget: Budget::Grab,
+        longest: Duration::from_secs(60),
+        most: 1,
+        ..made(second, true)
+    };
+    for second in 0..100 {
+        ledger.start(id(1000 + second), UP, &grab(1800 + second));
+    }
+    // Nor is the share had twice.
+    assert!(ledger.alone(&wanted(), &windows(40), at(2000)).is_err());
+    let handed = ledger.handed(at(2000));
+    let queries = handed.filter(|start| start.ledger == state::Ledger::Query);
+    assert_eq!(queries.count(), 2);
 }
 
 #[test]

@@ -228,15 +228,15 @@ const REASONS: [Option<Wait>; 8] = [
     Some(Wait::Cooldown),
     Some(Wait::Window),
     Some(Wait::Gap),
-    None,
-    None,
-    None,
+    Some(Wait::Agreeing),
+    Some(Wait::Share),
+    Some(Wait::Claimed),
     None,
 ];
 
 #[inline]
 fn code(reason: Option<Wait>) -> u8 {
-    reason.map_or(4, |reason| reason as u8)
+    reason.map_or(7, |reason| reason as u8)
 }
 
 /// Moments are counted in nanoseconds, so nothing is lost.

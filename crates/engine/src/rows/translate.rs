@@ -137,6 +137,7 @@ impl Translated {
         });
         state::UpstreamRow {
             off,
+            on: memory.on.map(|on| skew.wall(on)),
             rest: cooldown,
             rung: health.rung,
             failures: health.failures,
@@ -197,6 +198,9 @@ impl Translated {
         }
         if let Some(off) = &mut self.row.off {
             shift(&mut off.since);
+        }
+        if let Some(on) = &mut self.row.on {
+            shift(on);
         }
         self.row.last_start.iter_mut().for_each(shift);
         self.row.last_call.iter_mut().for_each(shift);
@@ -260,6 +264,7 @@ pub(super) fn restore(kept: &state::KeptUpstream, skew: Skew) -> (RestoredUpstre
             .as_ref()
             .map(|(at, words)| (skew.moment(*at), words.as_str().into())),
         last_call: kept.row.last_call.map(|call| skew.moment(call)),
+        on: kept.row.on.map(|on| skew.moment(on)),
         own: kept.row.own.as_slice().into(),
     };
     let past = kept.past.as_ref().map(|past| self::past(past, skew));

@@ -29,7 +29,7 @@ fn class(class: Class) -> &'static str {
 }
 
 fn asker(asker: Asker) -> Option<String> {
-    let name = [None, Some("Sonarr"), Some("Radarr")][asker.0 as usize];
+    let name = [None, Some("Sonarr"), Some("Radarr"), Some("anna on birch")][asker.0 as usize];
     name.map(str::to_owned)
 }
 
@@ -39,7 +39,11 @@ fn record(what: What) -> Record {
         number: 1,
         at: at(NOW),
         class: Some(Class(3)),
-        asker: Asker(1),
+        asker: match what {
+            What::SwitchedOff => Asker::OPERATOR,
+            What::SwitchedOn => Asker::NOBODY,
+            _ => Asker(1),
+        },
         about: About::Nothing,
         what,
         cause: None,
@@ -93,6 +97,7 @@ fn kind(what: &What) -> usize {
         What::SwitchedOn => 12,
         What::Missed(_) => 13,
         What::PutOff { .. } => 14,
+        What::Kept { .. } => 15,
     }
 }
 
@@ -222,6 +227,10 @@ fn samples() -> Vec<(What, &'static str)> {
             "harbor: a planned request was put off to 14:17:10: queue full (10,000).",
         ),
         (What::Cleared, "harbor: cooldown cleared by an operator."),
+        (
+            What::Kept { by: Asker(2) },
+            "harbor: Sonarr got the answer that Radarr had cached.",
+        ),
         (What::SwitchedOff, "harbor was switched off by an operator."),
         (What::SwitchedOn, "harbor was switched on by an operator."),
         (
@@ -297,6 +306,7 @@ fn a_full_window_is_told_with_its_numbers() {
             window,
             used,
             limit: used,
+            kept: 0,
         }),
     };
     let seconds = Window::of_seconds;
@@ -321,6 +331,107 @@ fn a_full_window_is_told_with_its_numbers() {
 }
 
 #[test]
+fn what_several_nodes_wait_for_is_told_as_it_is() {
+    let waits = |reason, full| {
+        say(What::Waits {
+            reason,
+            until: at(NOW + 1440),
+            full,
+        })
+    };
+    let full = |used, limit, kept| {
+        Some(FullWindow {
+            window: Window::HOUR,
+            used,
+            limit,
+            kept,
+        })
+    };
+    assert_eq!(
+        waits(Wait::Agreeing, None),
+        "harbor waits: the nodes are agreeing on what was used."
+    );
+    assert_eq!(
+        waits(Wait::Share, full(5, 100, 5)),
+        "harbor waits: the shared store does not answer, and this node has used its share (5 of 100 calls per hour). Next slot 14:41."
+    );
+    assert_eq!(
+        waits(Wait::Share, full(0, 4, 0)),
+        "harbor waits: the shared store does not answer, and this node has no share of 4 calls per hour. Tried again when the store is back."
+    );
+    assert_eq!(
+        waits(Wait::Window, full(85, 100, 15)),
+        "harbor waits: 85 of 100 calls this hour used (15 reserved for nodes without the store), next slot 14:41."
+    );
+    let claimed = Record {
+        cause: Some("birch".into()),
+        about: About::Text("linux".into()),
+        ..record(What::Waits {
+            reason: Wait::Claimed,
+            until: at(NOW + 1),
+            full: None,
+        })
+    };
+    assert_eq!(
+        tell(&claimed),
+        "harbor waits for birch, which is asking the same (linux)."
+    );
+    let kept = Record {
+        got: Some(Got::Cached { age: secs(3000) }),
+        ..record(What::Kept { by: Asker(2) })
+    };
+    assert_eq!(
+        tell(&kept),
+        "harbor: Sonarr got the answer that Radarr had cached, 50 min old."
+    );
+}
+
+#[test]
+fn a_start_after_a_wait_for_other_nodes_says_so() {
+    for (reason, words) in [
+        (Wait::Agreeing, "waiting for the nodes to agree"),
+        (Wait::Share, "waiting for the shared store"),
+        (Wait::Claimed, "waiting for another node"),
+    ] {
+        let started = What::Started {
+            waited: secs(4),
+            reason: Some(reason),
+            attempt: 1,
+        };
+        assert_eq!(
+            say(started),
+            format!("harbor was called for Sonarr after 4 s of {words}.")
+        );
+    }
+}
+
+#[test]
+fn no_slot_is_promised_where_only_the_others_know_it() {
+    for (reason, why) in [
+        (Wait::Agreeing, "the nodes are agreeing on what was used"),
+        (
+            Wait::Share,
+            "the shared store does not answer, this node has used its share",
+        ),
+        (Wait::Claimed, "another node is asking the same"),
+    ] {
+        let skip = Skip {
+            reason,
+            wait: Some(secs(30)),
+            limit: Some(secs(15)),
+        };
+        assert_eq!(
+            say(What::Skipped(skip)),
+            format!("harbor skipped for Sonarr: {why}, and background jobs wait at most 15 s.")
+        );
+        assert_eq!(
+            say(What::Missed(skip)),
+            format!("harbor skipped for Sonarr: {why}. The call stays queued.")
+        );
+    }
+}
+
+#[test]
 fn what_came_from_outside_is_said_where_it_belongs() {
     let told = |what: What, cause: &str| {
         tell(&Record {
@@ -338,6 +449,20 @@ fn what_came_from_outside_is_said_where_it_belongs() {
     assert_eq!(
         told(What::SwitchedOff, "account renewal"),
         "harbor was switched off by an operator: “account renewal”."
+    );
+    let elsewhere = |what: What| {
+        tell(&Record {
+            asker: Asker(3),
+            ..record(what)
+        })
+    };
+    assert_eq!(
+        elsewhere(What::SwitchedOff),
+        "harbor was switched off by anna on birch."
+    );
+    assert_eq!(
+        elsewhere(What::SwitchedOn),
+        "harbor was switched on by anna on birch."
     );
     let skip = What::Skipped(Skip {
         reason: Wait::Cooldown,

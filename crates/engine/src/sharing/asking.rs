@@ -69,22 +69,31 @@ async fn ask(shared: Arc<Shared>, asking: Asking) {
         answer = Err(Lost::Silent("its clock has jumped ahead".to_owned()));
     }
     let taken = match &answer {
-        Ok(Answer::Answered { body, by, .. }) => {
+        Ok(Answer::Answered { body, .. }) => {
             let call = shared.state.lock().call_of(asking.job);
             let opened = node.seal().open(body);
             let question = asking.ask.question.map(|question| question.key);
             let packed = opened.as_deref().zip(question);
             let packed = packed.and_then(|(opened, key)| opened.strip_prefix(&key));
             // Unpacked outside the lock: it is the front's code, and an answer may be long.
-            let taken = call.zip(packed).is_some_and(|(call, packed)| {
+            call.zip(packed).is_some_and(|(call, packed)| {
                 let taken = shared.vital.guard(|| call.take(packed));
                 taken.unwrap_or(false)
-            });
-            taken.then(|| shared.askers.number(&node.name_of(*by)))
+            })
         }
+        _ => false,
+    };
+    let name: Option<Arc<str>> = match &answer {
+        Ok(Answer::Answered { by, .. }) => taken.then(|| node.name_of(*by)),
+        Ok(Answer::Claimed { by, .. }) => Some(node.name_of(*by)),
+        Ok(Answer::Refused {
+            reason: Refusal::Off(off),
+            ..
+        }) => Some(off.by.as_str().into()),
         _ => None,
     };
-    shared.with(|state, now, effects| state.heed(&asking, answer, taken, now, effects));
+    let by = name.map(|name| (shared.askers.number(&name), name));
+    shared.with(|state, now, effects| state.heed(&asking, answer, by, now, effects));
 }
 
 impl State {
@@ -95,7 +104,7 @@ impl State {
         let key = sharing.ledger.key(upstream)?;
         let payload = self.payloads.find(job)?;
         // Its answer came from another node once and was of no use.
-        if payload.distrusts {
+        if payload.elsewhere == Elsewhere::Distrusts {
             return None;
         }
         let SharedQuestion { text, fresh, .. } = payload.call.question()?;
@@ -193,7 +202,7 @@ impl State {
         &mut self,
         asking: &Asking,
         answer: Result<Answer, Lost>,
-        taken: Option<Asker>,
+        by: Option<(Asker, Arc<str>)>,
         now: Moment,
         effects: &mut Effects,
     ) {
@@ -221,24 +230,34 @@ impl State {
                 }
                 // This node was stopped, or had no time: others may have used the window since.
                 self.give_back(upstream, granted, effects);
-                self.put_back(job, now);
+                self.dispatcher.put_back(now, job);
             }
             Ok(Answer::Refused { wait, reason, .. }) => {
-                self.refused(asking, now + wait, reason, now, effects);
+                let by = by.map(|(by, _)| by);
+                self.refused(asking, now + wait, (reason, by), now, effects);
             }
             Ok(Answer::Claimed { left, .. }) => {
+                if let Some(payload) = self.payloads.find(job) {
+                    payload.elsewhere = Elsewhere::Joins;
+                }
+                let side = upstream.0 as usize;
+                self.sides[side].latest = by.map(|(_, name)| name);
                 self.dispatcher.defer(now, job, now + left.min(LOOK));
+                self.take_decisions(None);
+                self.sides[side].latest = None;
             }
-            Ok(Answer::Answered { age, .. }) => match taken {
-                Some(with) => self.answered(job, upstream, with, age, now),
+            Ok(Answer::Answered { age, .. }) => match by {
+                Some((with, _)) => self.answered(job, upstream, with, age, now),
                 None => {
                     if let Some(payload) = self.payloads.find(job) {
-                        payload.distrusts = true;
+                        payload.elsewhere = Elsewhere::Distrusts;
                     }
-                    self.put_back(job, now);
+                    self.dispatcher.put_back(now, job);
                 }
             },
-            Ok(Answer::Late { .. }) => self.put_back(job, now),
+            Ok(Answer::Late { .. }) => {
+                self.dispatcher.put_back(now, job);
+            }
             Err(_) => {
                 // Whether it was granted is not known. If it was, it counts until it is given back.
                 if let Some(sharing) = &mut self.sharing {
@@ -256,25 +275,16 @@ impl State {
         }
     }
 
-    /// A job goes back to its queue and asks again at once.
-    fn put_back(&mut self, job: JobId, now: Moment) {
-        let refused = Refused {
-            until: now,
-            reason: Wait::Window,
-            full: None,
-        };
-        self.dispatcher.refuse(now, job, refused);
-    }
-
     fn refused(
         &mut self,
         asking: &Asking,
         until: Moment,
-        reason: Refusal,
+        (reason, by): (Refusal, Option<Asker>),
         now: Moment,
         effects: &mut Effects,
     ) {
         let upstream = asking.upstream;
+        let own = self.windows(upstream, asking.budget, now);
         let Some(sharing) = &self.sharing else { return };
         let node = sharing.node.clone();
         let side = &mut self.sides[upstream.0 as usize];
@@ -285,14 +295,18 @@ impl State {
                 limit,
             } => {
                 let window = weir_dispatch::Window::of_seconds(window.0);
+                // The store says what it may grant. What pages call the limit is this node's own, of which the rest is kept.
+                let own = own.iter().find(|own| own.window == window);
+                let own = own.map_or(limit, |own| own.limit.max(limit));
                 let full = FullWindow {
                     window,
                     used,
-                    limit,
+                    limit: own,
+                    kept: own - limit,
                 };
                 (Wait::Window, Some(full))
             }
-            Refusal::HandingIn => (Wait::Window, None),
+            Refusal::HandingIn => (Wait::Agreeing, None),
             Refusal::Gap => (Wait::Gap, None),
             Refusal::Throttled { by, reason } => {
                 let words = format!("{reason} (told to {})", node.name_of(by));
@@ -300,18 +314,11 @@ impl State {
                 (Wait::Cooldown, None)
             }
             Refusal::Off(off) => {
-                let who = format!("{} at {}", off.by, node.name_of(off.node));
-                let reason = off.reason;
-                self.dispatcher.refuse(
-                    now,
-                    asking.job,
-                    Refused {
-                        until,
-                        reason: Wait::Window,
-                        full: None,
-                    },
-                );
-                return self.hear_off(upstream, Some((reason, who)), now, effects);
+                // Switching it off puts the job back first. It is still asking where this node knows better, which the
+                // store has yet to hear.
+                self.hear_switched(upstream, &off, by.unwrap_or_default(), now, effects);
+                self.dispatcher.put_back(now, asking.job);
+                return self.move_turn(upstream, effects);
             }
         };
         let refused = Refused {
@@ -336,19 +343,29 @@ impl State {
         after: Duration,
         now: Moment,
     ) {
-        let about = self.payloads.find(job).map(|payload| payload.call.about());
+        let payload = self.payloads.find(job);
+        let joins = |payload: &Payload| payload.elsewhere == Elsewhere::Joins;
+        let known = payload.map(|payload| (payload.call.about(), joins(payload)));
         let asked = self.dispatcher.asked_by(job);
         if !self.dispatcher.answered(now, job) {
             return;
         }
-        if let (Some(about), Some((class, asker))) = (about, asked) {
-            let shared = What::Shared { with, after };
-            let job = Job {
-                asker,
-                ..Job::new(upstream, class)
-            };
-            self.dispatcher.note_other(now, &job, shared);
-            self.take_noted(&about, Some(Got::Fresh));
+        let (Some((about, joined)), Some((class, asker))) = (known, asked) else {
+            return;
+        };
+        let noted = Job {
+            asker,
+            ..Job::new(upstream, class)
+        };
+        // An answer to a call that was under way is new; any other is one that was kept, and is as old as it is.
+        let (what, got) = match joined {
+            true => (What::Shared { with, after }, Got::Fresh),
+            false => (What::Kept { by: with }, Got::Cached { age: after }),
+        };
+        if let Some(payload) = self.payloads.find(job).filter(|_| !joined) {
+            payload.elsewhere = Elsewhere::Kept;
         }
+        self.dispatcher.note_other(now, &noted, what);
+        self.take_noted(&about, Some(got));
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use weir_dispatch::{Availability, Budget, Cause, SavedUpstream, SavedWindow, UpstreamId};
-use weir_store::shared::{HandIn, HandedStart, Leave, ShareWish, ToldOff};
+use weir_dispatch::{Budget, Cause, SavedUpstream, SavedWindow, UpstreamId};
+use weir_store::shared::{HandIn, HandedStart, Leave, ShareWish};
 
 use crate::ledger;
 use crate::node::{NodePart, NodeStanding, NodeView};
@@ -59,15 +59,8 @@ impl NodePart for EnginePart {
                 let reason = reason.unwrap_or_default();
                 to.throttled.push((key, now.until(cooldown.until), reason));
             }
-            if let (Availability::Off, Some(off)) = (status.state, &side.off) {
-                let off = ToldOff {
-                    node: to.node,
-                    by: off.who.clone(),
-                    reason: off.reason.clone(),
-                    at: Default::default(),
-                };
-                to.off.push((key, off));
-            }
+            let switched = state.switched(upstream, now);
+            to.switched.extend(switched.map(|switched| (key, switched)));
         }
         if let Some(sharing) = &mut state.sharing {
             to.starts.extend(sharing.ledger.handed(now));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use weir_dispatch::{Budget, Moment, UpstreamId, Usage, Window, WindowUse};
+use weir_dispatch::{Asker, Budget, Moment, UpstreamId, Usage, Window, WindowUse};
 use weir_store::shared::{SharedRow, StoreTime};
 use weir_store::state;
 
@@ -13,7 +13,7 @@ use crate::node::Node;
 use crate::shared::{Effects, Shared};
 use crate::state::State;
 
-use super::{SharedUse, Untold};
+use super::SharedUse;
 
 /// It is read with every so many beats: a job that asks hears of everything at once anyway.
 const EVERY: u32 = 4;
@@ -47,7 +47,9 @@ async fn read(shared: Arc<Shared>) {
         };
         shared.with(|state, now, effects| {
             for ((upstream, _), row) in some.iter().zip(rows) {
-                state.read_row(*upstream, &row, &node, now, effects);
+                let by = row.switched.as_ref();
+                let by = by.map_or(Asker::NOBODY, |by| shared.askers.number(&by.by));
+                state.read_row(*upstream, (&row, by), &node, now, effects);
             }
         });
     }
@@ -70,7 +72,7 @@ impl State {
     fn read_row(
         &mut self,
         upstream: UpstreamId,
-        row: &SharedRow,
+        (row, by): (&SharedRow, Asker),
         node: &Node,
         now: Moment,
         effects: &mut Effects,
@@ -91,9 +93,8 @@ impl State {
         let Some(there) = sharing.ledger.time(now) else {
             return;
         };
-        let was_off = sharing.seen.get(&upstream);
-        let was_off = was_off.is_some_and(|seen| seen.off_at.is_some());
         let throttled = row.throttled.as_ref().filter(|(until, ..)| *until > there);
+        let off = row.switched.as_ref().filter(|switched| switched.off);
         let budgets = [(Budget::Query, &status.query), (Budget::Grab, &status.grab)];
         let windows = budgets.into_iter().flat_map(|(budget, windows)| {
             let used = |one: &WindowUse| (budget, one.window, used(row, budget, one.window, there));
@@ -102,7 +103,7 @@ impl State {
         let seen = SharedUse {
             at: now,
             windows: windows.collect(),
-            off_at: row.off.as_ref().map(|off| node.name_of(off.node)),
+            off_at: off.map(|off| node.name_of(off.node)),
             throttled_at: throttled.map(|(_, by, _)| node.name_of(*by)),
         };
         sharing.seen.insert(upstream, seen);
@@ -125,22 +126,13 @@ impl State {
                 self.move_turn(upstream, effects);
             }
         }
-        let own_off = self.sides[upstream.0 as usize].off.clone();
-        match (&row.off, own_off) {
-            (Some(off), _) => {
-                let who = format!("{} at {}", off.by, node.name_of(off.node));
-                self.hear_off(upstream, Some((off.reason.clone(), who)), now, effects);
-            }
-            // It was switched on again elsewhere.
-            (None, Some(_)) if was_off => self.hear_off(upstream, None, now, effects),
+        match &row.switched {
+            Some(switched) => self.hear_switched(upstream, switched, by, now, effects),
             // It was off here before the others were there to hear it.
-            (None, Some(off)) => {
-                if let Some(sharing) = &mut self.sharing {
-                    sharing.note(upstream, Untold::Off(Some(off)));
-                }
-                self.tell_if_untold(effects);
+            None if self.sides[upstream.0 as usize].off.is_some() => {
+                self.switch_shared(upstream, effects);
             }
-            (None, None) => {}
+            None => {}
         }
         if let Some((until, by, reason)) = throttled {
             let words = format!("{reason} (told to {})", node.name_of(*by));

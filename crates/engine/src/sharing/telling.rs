@@ -16,13 +16,14 @@ pub(super) enum Untold {
         reason: Arc<str>,
     },
     Limit(Usage),
-    Off(Option<Off>),
+    /// An operator switched it; how, is looked up when it is told.
+    Switched(UpstreamId),
     Cleared,
 }
 
 impl Untold {
-    fn told(self, node: &Node, now: Moment) -> Told {
-        match self {
+    fn told(self, state: &State, node: &Node, now: Moment) -> Option<Told> {
+        Some(match self {
             Self::Unused(id) => Told::Unused(id),
             Self::Started { id, budget, at } => Told::Started {
                 id,
@@ -41,14 +42,9 @@ impl Untold {
                 limit: usage.limit,
                 used: usage.used,
             }),
-            Self::Off(off) => Told::Off(off.map(|off| ToldOff {
-                node: node.id(),
-                by: off.who,
-                reason: off.reason,
-                at: Default::default(),
-            })),
+            Self::Switched(upstream) => return state.switched(upstream, now).map(Told::Switched),
             Self::Cleared => Told::Cleared,
-        }
+        })
     }
 }
 
@@ -65,11 +61,17 @@ async fn tell(shared: Arc<Shared>) {
     let Some(node) = shared.node() else { return };
     loop {
         let now = shared.timeline.now();
-        let Some((upstream, batch)) = shared.state.lock().next_untold() else {
-            return;
+        let (upstream, batch, told) = {
+            let mut state = shared.state.lock();
+            let Some((upstream, batch)) = state.next_untold() else {
+                return;
+            };
+            let told = batch.iter().cloned();
+            let told: Vec<_> = told
+                .filter_map(|one| one.told(&state, &node, now))
+                .collect();
+            (upstream, batch, told)
         };
-        let told = batch.iter().cloned();
-        let told = told.map(|one| one.told(&node, now)).collect();
         let heard = node.call(|store| store.tell(upstream, told)).await;
         // Told anew after all have said how long ago everything was.
         let jumped = heard.as_ref().is_ok_and(|time| node.hear_time(*time, now));
@@ -131,16 +133,10 @@ impl State {
         }
     }
 
-    /// An operator acted on an upstream: `None` cleared it, `Some` switched it off or on.
-    pub(crate) fn operate_shared(
-        &mut self,
-        upstream: UpstreamId,
-        off: Option<Option<Off>>,
-        effects: &mut Effects,
-    ) {
+    /// An operator cleared an upstream.
+    pub(crate) fn clear_shared(&mut self, upstream: UpstreamId, effects: &mut Effects) {
         if let Some(sharing) = &mut self.sharing {
-            let untold = off.map_or(Untold::Cleared, Untold::Off);
-            sharing.note(upstream, untold);
+            sharing.note(upstream, Untold::Cleared);
             self.tell_if_untold(effects);
         }
     }

@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::policy::{Budget, Quota, Usage, Window, Windows};
-use weir_engine::dispatch::{Availability, Job, UpstreamId, Wait};
+use weir_engine::dispatch::{Availability, FullWindow, Job, UpstreamId, Wait, What};
 use weir_engine::{
-    Call, Ended, Engine, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit, Rows,
-    SharedQuestion, Timeline, Weather,
+    Call, Ended, Engine, Got, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit,
+    Record, Rows, SharedQuestion, Timeline, Weather,
 };
 use weir_store::shared::{
     Answer, Ask, AskId, Fault, Lost, MemoryStore, NodeId, Question, Seal, SharedStore, StoreTime,
@@ -153,9 +153,15 @@ impl World {
         self.calls.lock().len()
     }
 
-    /// The most calls in any window of this length.
+    /// The most queries in any window of this length.
     fn most(&self, window: Duration) -> usize {
-        let calls = self.calls.lock();
+        self.most_of(Budget::Query, window)
+    }
+
+    /// The most calls of a budget in any window of this length.
+    fn most_of(&self, budget: Budget, window: Duration) -> usize {
+        let mut calls = self.calls.lock().clone();
+        calls.retain(|(_, of, _)| *of == budget);
         let within = |at: Instant| {
             let later = calls.iter().filter(|(_, _, other)| *other >= at);
             later.filter(|(_, _, other)| *other < at + window).count()
@@ -263,6 +269,31 @@ impl Party {
         }
     }
 
+    fn grab(&self, count: usize) {
+        for _ in 0..count {
+            let job = Job {
+                budget: Budget::Grab,
+                ..Job::new(self.it().upstream, COMPLETION)
+            };
+            let call = Noted {
+                budget: Budget::Grab,
+                ..self.call(None)
+            };
+            self.it().engine.submit_detached(job, Arc::new(call));
+        }
+    }
+
+    /// What its jobs had to wait for, oldest first.
+    fn waits(&self) -> Vec<(Wait, Option<FullWindow>)> {
+        let is_wait = |record: &Record| matches!(record.what, What::Waits { .. });
+        let records = self.it().engine.records(self.it().upstream, is_wait, 100);
+        let waits = records.iter().rev().map(|record| match record.what {
+            What::Waits { reason, full, .. } => (reason, full),
+            _ => unreachable!("only these were wanted"),
+        });
+        waits.collect()
+    }
+
     fn is_alone(&self) -> bool {
         let view = self.it().node.view();
         matches!(view.standing, NodeStanding::Alone { .. })
@@ -294,7 +325,10 @@ async fn a_row_of_a_newer_weir_makes_a_node_alone_once() {
     let party = world.party(1).await;
     pass(secs(10)).await;
     let view = || party.it().node.view();
-    assert_eq!((view().standing.clone(), view().returns), (NodeStanding::Together, 1));
+    assert_eq!(
+        (view().standing.clone(), view().returns),
+        (NodeStanding::Together, 1)
+    );
     world.store.renew(world.key(), true);
     pass(secs(60)).await;
     let NodeStanding::Alone { since, why } = view().standing.clone() else {
@@ -307,11 +341,17 @@ async fn a_row_of_a_newer_weir_makes_a_node_alone_once() {
     assert_eq!((view().standing.clone(), view().returns), (alone, 1));
     world.store.renew(world.key(), false);
     pass(secs(5)).await;
-    assert_eq!((view().standing.clone(), view().returns), (NodeStanding::Together, 2));
+    assert_eq!(
+        (view().standing.clone(), view().returns),
+        (NodeStanding::Together, 2)
+    );
     // What is too long for any store is no reason to be alone.
     let long = vec![0; 2 << 20];
     let stream = Stream::Swarm(party.it().node.id());
-    let append = party.it().node.call(|store| store.append(stream, long, secs(60)));
+    let append = party
+        .it()
+        .node
+        .call(|store| store.append(stream, long, secs(60)));
     assert!(matches!(append.await, Err(Lost::TooLong(_))));
     assert!(!party.it().node.is_alone());
 }
@@ -450,13 +490,154 @@ async fn alone_a_node_spends_its_share_and_says_why_the_rest_waits() {
         .it()
         .engine
         .next_wait(one.it().upstream, COMPLETION, Budget::Query);
-    assert_eq!(why, Some(Wait::Window));
+    assert_eq!(why, Some(Wait::Share));
     assert!(wait > secs(3000) && wait <= secs(3600), "{wait:?}");
+    // The record says so, with the limit that the page shows.
+    let full = FullWindow {
+        window: Window::HOUR,
+        used: 5,
+        limit: 100,
+        kept: 5,
+    };
+    assert_eq!(one.waits().last(), Some(&(Wait::Share, Some(full))));
+    let full = FullWindow {
+        used: 90,
+        kept: 10,
+        ..full
+    };
+    assert_eq!(two.waits().last(), Some(&(Wait::Window, Some(full))));
     // Together again, what it did alone is counted once, and nothing is exceeded.
     one.store.cut(false);
     pass(secs(7200)).await;
     assert!(!one.is_alone());
     assert!(world.most(secs(3600)) <= 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_nobody_knows_the_end_of_leaves_one_record() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(3));
+    let all = [
+        world.party(1).await,
+        world.party(2).await,
+        world.party(3).await,
+    ];
+    pass(secs(10)).await;
+    let alone = &all[2];
+    alone.store.cut(true);
+    pass(secs(3)).await;
+    alone.ask(1);
+    pass(secs(3600)).await;
+    let none = FullWindow {
+        window: Window::HOUR,
+        used: 0,
+        limit: 3,
+        kept: 0,
+    };
+    assert_eq!(alone.waits(), [(Wait::Share, Some(none))]);
+    let shown = alone.it().engine.upstream(alone.it().upstream);
+    let shown = shown.expect("there").status.query[0];
+    assert!(shown.next <= alone.it().node.timeline().now(), "{shown:?}");
+    // A store that has lost everything: all say what they used, and nobody is told that a quota is used up.
+    let one = &all[0];
+    world.store.restart_empty();
+    pass(millis(2500)).await;
+    one.ask(1);
+    pass(secs(20)).await;
+    assert_eq!(one.waits(), [(Wait::Agreeing, None)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_comes_too_late_and_an_answer_of_no_use_leave_no_record() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.store.fail(Fault::Slow(secs(59)));
+    one.ask(1);
+    pass(secs(60)).await;
+    assert_eq!(world.calls(), 1);
+    assert_eq!(one.waits(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_is_off_elsewhere_is_switched_off_and_has_no_other_reason() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(1000));
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "it moves", "Ada");
+    pass(millis(20)).await;
+    // Before it has read so.
+    two.ask(1);
+    pass(millis(20)).await;
+    let view = two.it().engine.upstream(two.it().upstream).expect("there");
+    assert_eq!(view.status.state, Availability::Off);
+    let whats = two.it().engine.records(two.it().upstream, |_| true, 10);
+    let whats: Vec<_> = whats.into_iter().map(|record| record.what).collect();
+    assert!(
+        matches!(whats[..], [What::Skipped(skip), What::SwitchedOff] if skip.reason == Wait::Off),
+        "{whats:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_another_nodes_call_says_so_and_who_gets_a_kept_answer_how_old_it_is() {
+    began();
+    let world = World::new(Duration::ZERO, Windows::default());
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    let search = |party: &Party| {
+        let job = Job {
+            claims: true,
+            ..Job::new(party.it().upstream, INTERACTIVE)
+        };
+        let call = Noted {
+            takes: secs(3),
+            ..party.call(Some("debian"))
+        };
+        party.it().engine.submit(job, Arc::new(call))
+    };
+    let first = search(&one);
+    pass(secs(1)).await;
+    let joined = search(&two);
+    assert_eq!(first.await, Ended::Finished(Outcome::Done));
+    assert_eq!(joined.await, Ended::Answered);
+    let records = |most| two.it().engine.records(two.it().upstream, |_| true, most);
+    let told = records(10);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(matches!(told[0].what, What::Shared { .. }));
+    assert_eq!(told[0].got, Some(Got::Fresh));
+    assert!(
+        matches!(
+            told[1].what,
+            What::Waits {
+                reason: Wait::Claimed,
+                ..
+            }
+        ),
+        "{told:?}"
+    );
+    assert_eq!(told[1].cause.as_deref(), Some("node 1"));
+    // Asked a while later, it is an old answer.
+    pass(secs(30)).await;
+    assert_eq!(search(&two).await, Ended::Answered);
+    let told = records(1).remove(0);
+    let What::Kept { by } = told.what else {
+        panic!("{told:?}");
+    };
+    assert_eq!(two.it().engine.asker_name(by).as_deref(), Some("node 1"));
+    let Some(Got::Cached { age }) = told.got else {
+        panic!("{told:?}");
+    };
+    assert!(age >= secs(30) && age < secs(33), "{age:?}");
+    let counters = two.it().engine.status().counters;
+    assert_eq!((counters.shared, counters.from_memory), (1, 1));
+    assert_eq!(world.calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -530,6 +711,69 @@ async fn off_here_is_off_everywhere_and_on_again() {
     two.it().engine.switch_on(two.it().upstream);
     pass(secs(20)).await;
     assert_ne!(state(&one), Availability::Off);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_switched_on_meanwhile_stays_on() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(1000));
+    let mut one = world.party(1).await;
+    let mut two = world.party(2).await;
+    pass(secs(10)).await;
+    let off = |party: &Party| {
+        let view = party.it().engine.upstream(party.it().upstream);
+        view.expect("there").off
+    };
+    let switched = one.it().node.timeline().now();
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "it moves", "Ada");
+    pass(secs(3600)).await;
+    // Heard with the time at which it happened.
+    let heard = off(&two).expect("it is off");
+    assert_eq!((&*heard.who, &*heard.reason), ("Ada on node 1", "it moves"));
+    let ago = heard.at.until(two.it().node.timeline().now());
+    assert!(ago > secs(3598) && ago < secs(3602), "{ago:?}");
+    assert!(switched.until(one.it().node.timeline().now()) >= secs(3600));
+    // Told with who and where.
+    let off_record = |record: &Record| record.what == What::SwitchedOff;
+    let engine = &two.it().engine;
+    let records = engine.records(two.it().upstream, off_record, 10);
+    let by = engine.asker_name(records[0].asker);
+    assert_eq!(by.as_deref(), Some("Ada on node 1"));
+    one.kill().await;
+    two.it().engine.switch_on(two.it().upstream);
+    pass(secs(20)).await;
+    one.start();
+    pass(secs(30)).await;
+    assert_eq!((off(&one), off(&two)), (None, None));
+    // The other way round, and with a store that lost everything, and nodes that were started anew.
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "it moves again", "Ada");
+    pass(secs(20)).await;
+    assert!(off(&two).is_some());
+    one.kill().await;
+    two.it().engine.switch_on(two.it().upstream);
+    pass(secs(20)).await;
+    world.store.restart_empty();
+    two.kill().await;
+    two.start();
+    pass(secs(30)).await;
+    one.start();
+    pass(secs(60)).await;
+    assert_eq!((off(&one), off(&two)), (None, None));
+    // What was switched off later, while it was alone, counts.
+    one.store.cut(true);
+    pass(secs(10)).await;
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "for good", "Ada");
+    pass(secs(10)).await;
+    world.store.restart_empty();
+    one.store.cut(false);
+    pass(secs(60)).await;
+    assert!(off(&one).is_some() && off(&two).is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -668,6 +912,27 @@ async fn an_emptied_store_hears_of_the_share_of_a_node_that_was_restarted() {
     pass(millis(50)).await;
     assert!(!one.is_alone());
     assert!(world.shares().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_emptied_store_hears_of_queries_that_are_older_than_the_windows_of_downloads() {
+    began();
+    let mut world = World::new(Duration::ZERO, Windows::from([(Window::DAY, 100)]));
+    world.quota.grab = hourly(10);
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.ask(80);
+    pass(secs(2 * 3600)).await;
+    one.grab(1);
+    pass(secs(10)).await;
+    assert_eq!(world.calls(), 81);
+    world.store.flush();
+    pass(secs(60)).await;
+    assert_eq!(world.counted().await, 81);
+    one.ask(100);
+    pass(secs(600)).await;
+    // Five are kept for when it is alone.
+    assert_eq!(world.most(secs(24 * 3600)), 95);
 }
 
 #[tokio::test(start_paused = true)]
@@ -903,7 +1168,11 @@ async fn windows_hold_whatever_goes_wrong() {
     for seed in seeds() {
         let limit = [10, 25, 60, 100][seed as usize % 4];
         let windows = Windows::from([(Window::HOUR, limit), (Window::of_seconds(300), limit / 2)]);
-        let world = World::new(Duration::ZERO, windows);
+        let mut world = World::new(Duration::ZERO, windows);
+        // Now shorter, now longer than those of queries.
+        let (grabs, grab_window) = [(4, secs(120)), (30, secs(2 * 3600))][seed as usize / 2 % 2];
+        let length = Window::of_seconds(grab_window.as_secs() as u32);
+        world.quota.grab = Windows::from([(length, grabs)]);
         let mut random = fastrand::Rng::with_seed(seed);
         let mut all = Vec::new();
         for number in 1..=2 {
@@ -927,7 +1196,8 @@ async fn windows_hold_whatever_goes_wrong() {
                 }
             } else {
                 match what {
-                    0..50 => party.ask(random.usize(1..8)),
+                    0..40 => party.ask(random.usize(1..8)),
+                    40..50 => party.grab(random.usize(1..4)),
                     50..56 => party.store.cut(true),
                     56..66 => party.store.cut(false),
                     66..70 => party.store.fail(Fault::Unheard),
@@ -956,6 +1226,11 @@ async fn windows_hold_whatever_goes_wrong() {
         assert!(
             minutes <= limit as usize / 2,
             "seed {seed}: {minutes} in five minutes"
+        );
+        let grabbed = world.most_of(Budget::Grab, grab_window);
+        assert!(
+            grabbed <= grabs as usize,
+            "seed {seed}: {grabbed} downloads of {grabs}: {said:?}"
         );
         // With a tiny limit and a store that forgets, little is certain and little is called, but something is.
         assert!(world.calls() > 3, "seed {seed}: {} calls", world.calls());

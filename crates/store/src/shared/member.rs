@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::state::{Ledger, Window};
 
-use super::permission::{AskId, ToldLimit, ToldOff};
+use super::permission::{AskId, Switched, ToldLimit};
 use super::words::{Epoch, NodeId, StoreTime, UpstreamKey};
 
 /// A node says that it is there.
@@ -121,8 +121,8 @@ pub struct HandIn {
     pub throttled: Vec<(UpstreamKey, Duration, String)>,
     /// What was told.
     pub limits: Vec<(UpstreamKey, ToldLimit)>,
-    /// What is switched off.
-    pub off: Vec<(UpstreamKey, ToldOff)>,
+    /// What is switched off, and what was on again.
+    pub switched: Vec<(UpstreamKey, Switched)>,
 }
 
 /// A start that a node made.
@@ -164,9 +164,9 @@ impl HandIn {
         let shares = self.shares.iter().map(|share| share.upstream);
         let throttled = self.throttled.iter().map(|(upstream, ..)| *upstream);
         let limits = self.limits.iter().map(|(upstream, _)| *upstream);
-        let off = self.off.iter().map(|(upstream, _)| *upstream);
+        let switched = self.switched.iter().map(|(upstream, _)| *upstream);
         let all = starts.chain(shares).chain(throttled);
-        all.chain(limits).chain(off).collect()
+        all.chain(limits).chain(switched).collect()
     }
 }
 

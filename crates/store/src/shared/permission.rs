@@ -118,7 +118,7 @@ pub enum Refusal {
         reason: String,
     },
     /// An operator has switched it off.
-    Off(ToldOff),
+    Off(Switched),
     /// The store lost something, and members have yet to say what they know.
     HandingIn,
 }
@@ -151,7 +151,7 @@ pub enum Told {
     /// It told a limit of its own.
     Limit(ToldLimit),
     /// An operator switched it off, or on again.
-    Off(Option<ToldOff>),
+    Switched(Switched),
     /// An operator ended its cooldown: throttling and told limits are forgotten.
     Cleared,
 }
@@ -169,16 +169,19 @@ pub struct ToldLimit {
     pub used: Option<u32>,
 }
 
-/// Who switched an upstream off, and why.
+/// What an operator last did to an upstream: switched it off, or on again. The later of two counts, whenever the store hears
+/// of them: a node that was away must not bring back what was undone meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldOff {
+pub struct Switched {
+    /// Off, or on.
+    pub off: bool,
     /// Where.
     pub node: NodeId,
     /// Who.
     pub by: String,
-    /// The reason given.
+    /// The reason given; empty for *on*.
     pub reason: String,
-    /// When.
+    /// When; never later than the store hears of it.
     pub at: StoreTime,
 }
 
@@ -203,8 +206,8 @@ pub struct SharedRow {
     pub last_start: Option<StoreTime>,
     /// It is left alone until then, who was told so, and why.
     pub throttled: Option<(StoreTime, NodeId, String)>,
-    /// It is switched off.
-    pub off: Option<ToldOff>,
+    /// Whether it is switched off, or was on again.
+    pub switched: Option<Switched>,
     /// The limits that it told.
     pub limits: Vec<ToldLimit>,
     /// Starts that may still count, oldest first: their names, when, and in which windows. The newest 2,000 of each ledger.

@@ -21,6 +21,12 @@ impl StoreTime {
         Self(self.0.saturating_add(millis(span)))
     }
 
+    /// So much earlier.
+    #[must_use]
+    pub fn before(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(span)))
+    }
+
     /// How long until `later`; nothing if that has passed.
     pub fn until(self, later: Self) -> Duration {
         Duration::from_millis(later.0.saturating_sub(self.0))

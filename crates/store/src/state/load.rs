@@ -152,6 +152,7 @@ fn upstream(row: &Row<'_>) -> Result<UpstreamRow> {
     };
     Ok(UpstreamRow {
         off,
+        on: row.get::<_, Option<i64>>("on_since")?.map(Wall),
         rest,
         rung: row.get("rung")?,
         failures: row.get("failures")?,

@@ -9,6 +9,8 @@ use super::value::{Budget, Cause, Ledger, Payload, Wall, Window};
 pub struct UpstreamRow {
     /// Set while an operator has it switched off.
     pub off: Option<Off>,
+    /// When an operator last switched it on.
+    pub on: Option<Wall>,
     /// The cooldown that no success has ended yet.
     pub rest: Option<Rest>,
     /// The step on the ladder of cooldowns; 0 is healthy.
@@ -35,6 +37,7 @@ impl UpstreamRow {
     pub(super) fn settle(&mut self, now: Wall) {
         let times = [
             self.off.as_mut().map(|off| &mut off.since),
+            self.on.as_mut(),
             self.last_start.as_mut(),
             self.last_call.as_mut(),
             self.last_error.as_mut().map(|(at, _)| at),

@@ -33,6 +33,7 @@ pub const MIGRATIONS: Migrations = Migrations {
         include_str!("engine-2.sql"),
         include_str!("engine-3.sql"),
         include_str!("engine-4.sql"),
+        include_str!("engine-5.sql"),
     ],
 };
 

@@ -103,6 +103,7 @@ fn rows_come_back_whole<S: State>(reopen: &impl Fn() -> Arc<S>) {
             by: "operator".into(),
             reason: "account renewal".into(),
         }),
+        on: Some(after(-9)),
         rest: Some(Rest {
             since: after(-7),
             began: after(-6),

@@ -44,10 +44,10 @@ pub(super) fn settle(
     transaction.execute(
         "UPDATE engine_upstream
          SET last_start = min(last_start, ?2), last_call = min(last_call, ?2), gone = min(gone, ?2),
-             error_at = min(error_at, ?2), off_since = min(off_since, ?2),
+             error_at = min(error_at, ?2), off_since = min(off_since, ?2), on_since = min(on_since, ?2),
              rest_since = min(rest_since, ?2), rest_began = min(rest_began, ?2)
          WHERE front = ?1 AND (last_start > ?2 OR last_call > ?2 OR gone > ?2 OR error_at > ?2
-             OR off_since > ?2 OR rest_since > ?2 OR rest_began > ?2)",
+             OR off_since > ?2 OR on_since > ?2 OR rest_since > ?2 OR rest_began > ?2)",
         (front, now.0),
     )?;
     transaction.execute(
@@ -161,10 +161,10 @@ impl Writer<'_> {
         self.execute(
             "INSERT INTO engine_upstream
              (front, name, rung, failures, answered, last_start, last_call, error_at, error_words, own,
-              rest_since, rest_began, rest_until, rest_cause, rest_reason, off_since, off_by, off_reason, gone)
+              rest_since, rest_began, rest_until, rest_cause, rest_reason, off_since, off_by, off_reason, on_since, gone)
              VALUES (:front, :name, :rung, :failures, :answered, :last_start, :last_call, :error_at, :error_words,
               :own, :rest_since, :rest_began, :rest_until, :rest_cause, :rest_reason, :off_since, :off_by,
-              :off_reason, :gone)
+              :off_reason, :on_since, :gone)
              ON CONFLICT DO UPDATE SET
               rung = excluded.rung, failures = excluded.failures, answered = excluded.answered,
               last_start = excluded.last_start, last_call = excluded.last_call, error_at = excluded.error_at,
@@ -172,7 +172,7 @@ impl Writer<'_> {
               rest_since = excluded.rest_since, rest_began = excluded.rest_began, rest_until = excluded.rest_until,
               rest_cause = excluded.rest_cause, rest_reason = excluded.rest_reason,
               off_since = excluded.off_since, off_by = excluded.off_by, off_reason = excluded.off_reason,
-              gone = excluded.gone",
+              on_since = excluded.on_since, gone = excluded.gone",
             named_params! {
                 ":front": self.front,
                 ":name": name,
@@ -192,6 +192,7 @@ impl Writer<'_> {
                 ":off_since": off.map(|off| off.since.0),
                 ":off_by": off.map(|off| &off.by),
                 ":off_reason": off.map(|off| &off.reason),
+                ":on_since": row.on.map(|at| at.0),
                 ":gone": row.gone.map(|at| at.0),
             },
         )

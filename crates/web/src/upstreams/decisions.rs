@@ -68,7 +68,7 @@ impl DecisionGroup {
             What::Skipped(_) | What::Missed(_) | What::Dropped { .. } => self == Self::Skipped,
             What::Waits { .. } | What::PutOff { .. } => self == Self::Waited,
             What::Started { reason, .. } => self == Self::Waited && reason.is_some(),
-            What::Shared { .. } | What::Duplicate => self == Self::Shared,
+            What::Shared { .. } | What::Kept { .. } | What::Duplicate => self == Self::Shared,
             What::CooldownBegan { .. } | What::Retried { .. } => self == Self::Failed,
             What::Healed
             | What::Raised { .. }
@@ -205,6 +205,7 @@ fn names(record: &Record) -> (&'static str, &'static str, &'static str) {
         What::Healed => ("healed", "Recovered", "open"),
         What::Skipped(_) | What::Missed(_) => ("skipped", "Skipped", "cooldown"),
         What::Shared { .. } => ("shared", "Shared", "probing"),
+        What::Kept { .. } => ("cached", "From cache", "probing"),
         What::Duplicate => ("duplicate", "Duplicate", "probing"),
         What::Dropped { .. } => ("dropped", "Dropped", "disabled"),
         What::Raised { .. } => ("raised", "Raised", "probing"),

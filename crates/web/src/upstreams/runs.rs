@@ -110,7 +110,7 @@ fn why(what: &What) -> (Option<Wait>, Option<DropReason>, Option<Asker>, bool) {
         What::Dropped { reason, .. } | What::PutOff { reason, .. } => {
             (None, Some(reason), None, false)
         }
-        What::Shared { with, .. } => (None, None, Some(with), false),
+        What::Shared { with, .. } | What::Kept { by: with } => (None, None, Some(with), false),
         What::CooldownBegan { cooldown, .. } => (None, None, None, cooldown.cause.disables()),
         What::Healed
         | What::Duplicate

@@ -15,13 +15,11 @@ use crate::shared::{
     Answer, Ask, AskId, Beat, Claim, Counted, Entry, Epoch, Grant, HAND_IN, HERE, HandIn,
     HandedStart, Lease, Leave, LogAnswer, LogKey, Lost, MOST_COUNTED, MOST_ENTRIES, MOST_LIMITS,
     MOST_MEMBERS, MOST_STARTS, Member, NodeId, NodeState, OFF_WAIT, Place, Pulse, Question,
-    Refusal, SETTLE, SILENT, Share, ShareWish, SharedRow, StoreTime, Stream, StreamEnd, Table,
-    TableChanges, Told, ToldLimit, ToldOff, UNCERTAIN_WAIT, USE_WITHIN, UpstreamKey, Version,
+    Refusal, SETTLE, SILENT, Share, ShareWish, SharedRow, StoreTime, Stream, StreamEnd, Switched,
+    Table, TableChanges, Told, ToldLimit, UNCERTAIN_WAIT, USE_WITHIN, UpstreamKey, Version,
     nominal_share, shortened,
 };
 use crate::state::{Ledger, Window};
-
-use self::upstream::bounded;
 
 /// A whole day in milliseconds.
 const DAY: u64 = 24 * 60 * 60 * 1000;
@@ -85,7 +83,7 @@ struct UpstreamRow {
     /// When the last spaced start was, its name, and when the one before it was.
     last: Option<(u64, AskId, Option<u64>)>,
     throttled: Option<(u64, NodeId, String)>,
-    off: Option<ToldOff>,
+    switched: Option<Switched>,
     limits: BTreeMap<(Ledger, Window), ToldLimit>,
     ledgers: BTreeMap<Ledger, LedgerRow>,
     shares: BTreeMap<(Ledger, Window), BTreeMap<NodeId, u32>>,

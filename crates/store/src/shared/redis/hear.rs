@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::wire::{self, Fields};
 use crate::shared::{
-    Answer, Counted, Grant, HERE, Lost, MOST_ADDRESSES, MOST_MEMBERS, MOST_SHARES, Member, NodeState, Pulse, Refusal, Share, SharedRow,
-    StoreTime, ToldLimit, ToldOff, shortened,
+    Answer, Counted, Grant, HERE, Lost, MOST_ADDRESSES, MOST_MEMBERS, MOST_SHARES, Member,
+    NodeState, Pulse, Refusal, Share, SharedRow, StoreTime, Switched, ToldLimit, shortened,
 };
 use crate::state::Window;
 
@@ -88,7 +88,8 @@ pub(super) fn read_refusal(reply: &mut Fields) -> Result<Refusal, Lost> {
             by: reply.node()?,
             reason: word(reply)?,
         },
-        "off" => Refusal::Off(ToldOff {
+        "off" => Refusal::Off(Switched {
+            off: true,
             node: reply.node()?,
             by: word(reply)?,
             reason: word(reply)?,
@@ -147,13 +148,17 @@ pub(super) fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, L
         let by = wire::node(&text("throttled_by")?)?;
         row.throttled = Some((until, by, text("throttled_reason")?));
     }
-    if fields.contains_key("off") {
-        row.off = Some(ToldOff {
-            node: wire::node(&text("off")?)?,
-            by: text("off_by")?,
-            reason: text("off_reason")?,
-            at: time("off_at")?.unwrap_or_default(),
-        });
+    for what in ["off", "on"] {
+        if fields.contains_key(what) {
+            row.switched = Some(Switched {
+                off: what == "off",
+                node: wire::node(&text(what)?)?,
+                by: text(&format!("{what}_by"))?,
+                reason: text(&format!("{what}_reason"))?,
+                at: time(&format!("{what}_at"))?.unwrap_or_default(),
+            });
+            break;
+        }
     }
     for (name, value) in &fields {
         let Some(name) = name.strip_prefix("limit:") else {

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use weir_testkit::redis::Redis;
 
 use super::super::story::id;
-use super::super::{HandedStart, MemoryStore, Share, ShareWish, ToldLimit, ToldOff};
+use super::super::{HandedStart, MemoryStore, Share, ShareWish, Switched, ToldLimit};
 use super::tests::open;
 use super::*;
 use crate::state::{Ledger, Window};
@@ -65,16 +65,18 @@ fn told_limit(random: &mut Rng) -> ToldLimit {
     }
 }
 
-fn off(random: &mut Rng) -> ToldOff {
-    ToldOff {
+fn switched(random: &mut Rng, now: u64) -> Switched {
+    Switched {
+        // Rarely off, or nothing is ever granted.
+        off: random.u8(0..4) == 0,
         node: node(random),
         by: "somebody".into(),
         reason: "why\0not".into(),
-        at: StoreTime(random.u64(0..1000)),
+        at: StoreTime((now + 100).saturating_sub(random.u64(0..1000))),
     }
 }
 
-fn told(random: &mut Rng, next: u64) -> Told {
+fn told(random: &mut Rng, now: u64, next: u64) -> Told {
     match random.u8(0..8) {
         0 => Told::Unused(id(random.u64(1..5), random.u64(0..next + 1))),
         1..=3 => Told::Started {
@@ -89,7 +91,7 @@ fn told(random: &mut Rng, next: u64) -> Told {
             reason: "busy".into(),
         },
         5 => Told::Limit(told_limit(random)),
-        6 => Told::Off(random.bool().then(|| off(random))),
+        6 => Told::Switched(switched(random, now)),
         _ => Told::Cleared,
     }
 }
@@ -148,7 +150,7 @@ async fn call(
         }
         15..=19 => {
             let upstream = upstream(random);
-            let told = some(random, 3, |random| told(random, next));
+            let told = some(random, 3, |random| told(random, now, next));
             format!("{told:?} => {:?}", store.tell(upstream, told.clone()).await)
         }
         20..=24 => {
@@ -181,10 +183,9 @@ async fn call(
                     (upstream(random), span(random), "x".into())
                 }),
                 limits: some(random, 1, |random| (upstream(random), told_limit(random))),
-                off: some(random, 1, |random| (upstream(random), off(random)))
-                    .into_iter()
-                    .filter(|_| next.is_multiple_of(7))
-                    .collect(),
+                switched: some(random, 1, |random| {
+                    (upstream(random), switched(random, now))
+                }),
             };
             format!("{hand_in:?} => {:?}", store.hand_in(hand_in.clone()).await)
         }

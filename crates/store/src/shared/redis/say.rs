@@ -1,7 +1,7 @@
 //! What a call is made of, as arguments of its script.
 
 use super::wire::Args;
-use crate::shared::{HandedStart, Stream, Table, Told, ToldLimit, ToldOff, shortened};
+use crate::shared::{HandedStart, Stream, Switched, Table, Told, ToldLimit, shortened};
 
 pub(super) fn table_name(table: Table) -> &'static str {
     match table {
@@ -34,9 +34,11 @@ pub(super) fn put_limit(args: &mut Args, limit: ToldLimit) {
     args.maybe(limit.used.map(Into::into));
 }
 
-pub(super) fn put_off(args: &mut Args, off: &ToldOff) {
-    args.node(off.node).text(shortened(&off.by));
-    args.text(shortened(&off.reason)).number(off.at.0);
+pub(super) fn put_switched(args: &mut Args, switched: &Switched) {
+    args.text(if switched.off { "off" } else { "on" });
+    args.node(switched.node).text(shortened(&switched.by));
+    args.text(shortened(&switched.reason));
+    args.number(switched.at.0);
 }
 
 pub(super) fn put_told(args: &mut Args, told: &Told) {
@@ -61,13 +63,7 @@ pub(super) fn put_told(args: &mut Args, told: &Told) {
             args.text("limit");
             put_limit(args, *limit);
         }
-        Told::Off(Some(off)) => {
-            args.text("off");
-            put_off(args, off);
-        }
-        Told::Off(None) => {
-            args.text("on");
-        }
+        Told::Switched(switched) => put_switched(args, switched),
         Told::Cleared => {
             args.text("cleared");
         }

@@ -84,10 +84,10 @@ pub(in crate::shared) async fn an_empty_store_takes_windows_for_full_without_the
     stage.advance(secs(1));
     // Ten seconds are over, and nobody knows what the other one did in the last minute.
     let refusal = refused(&*store, ask(stage, id(1, 2), &limits)).await;
-    assert_eq!(refusal, (secs(30), full(MINUTE, 9, 9)));
+    assert_eq!(refusal, (secs(30), Refusal::HandingIn));
     stage.advance(secs(50));
     let refusal = refused(&*store, ask(stage, id(1, 2), &[(MINUTE, 10), (HOUR, 100)])).await;
-    assert_eq!(refusal, (secs(30), full(HOUR, 95, 95)));
+    assert_eq!(refusal, (secs(30), Refusal::HandingIn));
     stage.advance(secs(2));
     assert!(granted(&*store, ask(stage, id(1, 3), &limits)).await);
     // Back, it tells what it did: from now on the hour is known too.
@@ -194,7 +194,8 @@ pub(in crate::shared) async fn what_is_handed_in_is_merged(stage: &dyn Stage) {
         limit: 9,
         used: Some(4),
     };
-    let off = |by: &str| ToldOff {
+    let off = |by: &str| Switched {
+        off: true,
         node: NodeId(1),
         by: by.into(),
         reason: String::new(),
@@ -214,7 +215,7 @@ pub(in crate::shared) async fn what_is_handed_in_is_merged(stage: &dyn Stage) {
             (UP, secs(20), "twenty".into()),
         ],
         limits: vec![(UP, limit)],
-        off: vec![(OTHER, off("anna")), (OTHER, off("bert"))],
+        switched: vec![(OTHER, off("anna")), (OTHER, off("bert"))],
     };
     for _ in 0..2 {
         store.hand_in(mine.clone()).await.unwrap();
@@ -236,7 +237,7 @@ pub(in crate::shared) async fn what_is_handed_in_is_merged(stage: &dyn Stage) {
     assert_eq!(up.shares, [(NodeId(1), QUERY, HOUR, 2)]);
     let until = stage.time().after(secs(30));
     assert_eq!(up.throttled, Some((until, NodeId(1), "thirty".to_owned())));
-    assert_eq!(other.off, Some(off("anna")));
+    assert_eq!(other.switched, Some(off("anna")));
 }
 
 pub(in crate::shared) async fn a_flushed_store_has_another_epoch(stage: &dyn Stage) {

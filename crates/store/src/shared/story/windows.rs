@@ -207,7 +207,8 @@ pub(in crate::shared) async fn what_an_upstream_told_is_kept_to(stage: &dyn Stag
 pub(in crate::shared) async fn off_and_cleared(stage: &dyn Stage) {
     join(stage, &[1]).await;
     let store = stage.node(0);
-    let off = ToldOff {
+    let off = Switched {
+        off: true,
         node: NodeId(1),
         by: "anna".into(),
         reason: "moving: \"new\"\r\nhouse, \u{e9}".into(),
@@ -225,7 +226,7 @@ pub(in crate::shared) async fn off_and_cleared(stage: &dyn Stage) {
         reason: String::new(),
     };
     let told = vec![
-        Told::Off(Some(off.clone())),
+        Told::Switched(off.clone()),
         Told::Limit(limit),
         throttled.clone(),
     ];
@@ -233,8 +234,28 @@ pub(in crate::shared) async fn off_and_cleared(stage: &dyn Stage) {
     let refusal = refused(&*store, ask(stage, id(1, 1), &[])).await;
     assert_eq!(refusal.1, Refusal::Off(off.clone()));
     let row = store.rows(vec![UP]).await.unwrap().remove(0);
-    assert_eq!(row.off, Some(off));
-    store.tell(UP, vec![Told::Off(None)]).await.unwrap();
+    assert_eq!(row.switched, Some(off.clone()));
+    // What happened before changes nothing, whenever it is heard of; what happened later does.
+    let on = |at| Switched {
+        off: false,
+        node: NodeId(2),
+        by: "bert".into(),
+        reason: String::new(),
+        at,
+    };
+    let earlier = Told::Switched(on(StoreTime(off.at.0 - 1)));
+    store.tell(UP, vec![earlier]).await.unwrap();
+    let row = store.rows(vec![UP]).await.unwrap().remove(0);
+    assert_eq!(row.switched, Some(off.clone()));
+    // Nothing happens later than it is heard of.
+    let later = Told::Switched(on(stage.time().after(secs(60))));
+    let again = Told::Switched(Switched {
+        at: StoreTime(off.at.0 - 1),
+        ..off.clone()
+    });
+    store.tell(UP, vec![later, again]).await.unwrap();
+    let row = store.rows(vec![UP]).await.unwrap().remove(0);
+    assert_eq!(row.switched, Some(on(stage.time())));
     let refusal = refused(&*store, ask(stage, id(1, 2), &[])).await;
     assert_eq!(refusal.1, full(HOUR, 1, 1));
     store.tell(UP, vec![Told::Cleared]).await.unwrap();

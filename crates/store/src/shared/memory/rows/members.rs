@@ -259,9 +259,9 @@ impl Rows {
                 .or_default()
                 .limit(now, limit);
         }
-        for (upstream, off) in hand_in.off {
+        for (upstream, switched) in hand_in.switched {
             let row = self.upstreams.entry(upstream).or_default();
-            row.off.get_or_insert_with(|| bounded(off));
+            row.switch(now, switched, false);
         }
         if let Some(epoch) = &mut self.epoch {
             epoch.handed.insert(node, now);

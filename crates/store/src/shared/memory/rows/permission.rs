@@ -100,7 +100,7 @@ impl Rows {
     /// Why it may not be called, and when it is worth asking again.
     pub(super) fn refusal(&self, now: u64, run: u64, ask: &Ask) -> Option<(u64, Refusal)> {
         let row = self.upstreams.get(&ask.upstream)?;
-        if let Some(off) = &row.off {
+        if let Some(off) = row.switched.as_ref().filter(|switched| switched.off) {
             return Some((millis(OFF_WAIT), Refusal::Off(off.clone())));
         }
         let mut longest: Option<(u64, Refusal)> = None;
@@ -143,10 +143,11 @@ impl Rows {
             if !self.certain(now, window) {
                 let began = self.epoch.as_ref().map_or(now, |epoch| epoch.began);
                 let wait = (began + counts(window)).saturating_sub(now);
+                // How full it is nobody knows until then, or until all have said what they know.
                 later(
                     &mut longest,
                     wait.min(millis(UNCERTAIN_WAIT)),
-                    full(used.max(left)),
+                    Refusal::HandingIn,
                 );
             } else if used >= left {
                 let wait = match day {
@@ -209,7 +210,7 @@ impl Rows {
                 } => row.started(now, id, ledger, age, spaced),
                 Told::Throttled { span, by, reason } => row.throttle(now, span, by, &reason),
                 Told::Limit(limit) => row.limit(now, limit),
-                Told::Off(off) => row.off = off.map(bounded),
+                Told::Switched(switched) => row.switch(now, switched, true),
                 Told::Cleared => {
                     row.throttled = None;
                     row.limits.clear();

@@ -89,6 +89,20 @@ impl UpstreamRow {
         }
     }
 
+    /// An operator switched it. `again` says whether this replaces what happened at the same moment.
+    pub(super) fn switch(&mut self, now: u64, switched: Switched, again: bool) {
+        let at = StoreTime(switched.at.0.min(now));
+        let known = self.switched.as_ref().map(|known| known.at);
+        if known.is_none_or(|known| known < at || (again && known == at)) {
+            self.switched = Some(Switched {
+                by: shortened(&switched.by).to_owned(),
+                reason: shortened(&switched.reason).to_owned(),
+                at,
+                ..switched
+            });
+        }
+    }
+
     /// Counts starts of which only the number is known.
     pub(super) fn count(&mut self, ledger: Ledger, window: Window, at: u64, count: u32) {
         let row = self.ledgers.entry(ledger).or_default();
@@ -148,7 +162,7 @@ impl UpstreamRow {
     pub(super) fn shared(&self, now: u64) -> SharedRow {
         let mut row = SharedRow {
             last_start: self.last.map(|(at, ..)| StoreTime(at)),
-            off: self.off.clone(),
+            switched: self.switched.clone(),
             limits: self.limits.values().copied().collect(),
             ..SharedRow::default()
         };
@@ -226,13 +240,5 @@ impl LedgerRow {
             .filter(move |lump| lump.window == window);
         let lumps = lumps.map(|lump| (lump.at, u64::from(lump.count)));
         starts.chain(lumps).filter(move |(at, _)| counting(*at))
-    }
-}
-
-pub(super) fn bounded(off: ToldOff) -> ToldOff {
-    ToldOff {
-        by: shortened(&off.by).to_owned(),
-        reason: shortened(&off.reason).to_owned(),
-        ..off
     }
 }

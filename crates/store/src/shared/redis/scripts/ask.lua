@@ -55,8 +55,9 @@ elseif not hands then
     local left = math.max(0, most - reserved(up, ledger, window, most))
     local sum = used(up, ledger, window, day)
     if not certain(window) then
+      -- How full it is nobody knows until then, or until all have said what they know.
       local wait = began + counts(window) - now
-      consider(math.min(wait, UNCERTAIN_WAIT), { 'window', window, math.max(sum, left), left })
+      consider(math.min(wait, UNCERTAIN_WAIT), { 'handing in' })
     elseif sum >= left then
       local wait
       if day then wait = day + DAY - now else wait = next_fit(up, ledger, window, sum, left) end

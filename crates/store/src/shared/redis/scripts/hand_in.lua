@@ -20,8 +20,8 @@ for _ = 1, number() do
   limit(up, ledger, window, most, told)
 end
 for _ = 1, number() do
-  local up, by_node, by, reason, at = take(), take(), take(), take(), take()
-  if not row(up).off then off(up, by_node, by, reason, at) end
+  local up, what = take(), take()
+  switch(up, what, false)
 end
 if more == '1' then return pulse(node) end
 call('HSET', P .. 'handed', node, now)

@@ -20,11 +20,8 @@ for _ = 1, number() do
   elseif what == 'limit' then
     local ledger, window, most, told = take(), number(), number(), maybe()
     limit(up, ledger, window, most, told)
-  elseif what == 'off' then
-    local node, by, reason, at = take(), take(), take(), take()
-    off(up, node, by, reason, at)
-  elseif what == 'on' then
-    for _, field in ipairs({ 'off', 'off_by', 'off_reason', 'off_at' }) do set(up, field, nil) end
+  elseif what == 'off' or what == 'on' then
+    switch(up, what, true)
   elseif what == 'cleared' then
     local gone = { 'throttled', 'throttled_by', 'throttled_reason' }
     for field in pairs(row(up)) do

@@ -250,11 +250,19 @@ local function limit(up, ledger, window, most, told)
     if more > 0 then count(up, ledger, window, more) end
   end
 end
-local function off(up, node, by, reason, at)
-  set(up, 'off', node)
-  set(up, 'off_by', by)
-  set(up, 'off_reason', reason)
-  set(up, 'off_at', at)
+-- An operator switched it: `what` is off or on. The later of two counts; `again` says whether this replaces what happened at the
+-- same moment.
+local function switch(up, what, again)
+  local node, by, reason, at = take(), take(), take(), math.min(number(), now)
+  local known = tonumber(row(up).off_at or row(up).on_at or '-1')
+  if at < known or (at == known and not again) then return end
+  local told = { [''] = node, _by = by, _reason = reason, _at = at }
+  for _, of in ipairs({ 'off', 'on' }) do
+    for field, value in pairs(told) do
+      if of ~= what then value = nil end
+      set(up, of .. field, value)
+    end
+  end
 end
 -- A start that is handed in, as the arguments have it. Its node knows how long ago that was, while the times of older data mean
 -- little where another clock goes on from them.
