@@ -63,8 +63,8 @@ pub trait Reload<C>: Front {
     /// When the configuration cannot be taken over.
     fn stage(&self, config: &C) -> Result<Staged, Refused>;
 
-    /// Tries the upstream of this name as `config` has it, whether that is in use or not: one real call through the engine,
-    /// which changes nothing. `None` if there is none, or if it cannot be tried.
+    /// Tries the upstream of this name as `config` has it, whether that is in use or not: real calls through the engine,
+    /// which change nothing. `None` if there is none, or if it cannot be tried.
     fn try_out(&self, _config: &C, _name: &str) -> Option<Tryout> {
         None
     }
