@@ -82,7 +82,7 @@ enum Door {
     },
     /// Build the packages that people install, `tar.gz` and `.deb`, into `target/dist`.
     Dist,
-    /// Build the packages and try the `.deb` in an empty Debian with its own systemd: install, start, upgrade, remove.
+    /// Build the packages and try them in an empty Debian with its own systemd: install, start, upgrade, restore a backup, remove.
     DistTest,
     /// Let the fuzzer try every parser, or one of them, for a bounded time.
     Fuzz {

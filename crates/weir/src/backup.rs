@@ -56,7 +56,7 @@ pub fn run(args: Backup, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     // Not the command: Weir would go on writing in the backup.
     writeln!(
         out,
-        "To go back to it, stop Weir, put a copy of it in the place of the data directory, and start Weir as ever."
+        "To restore it, stop Weir, replace the data directory with a copy of it, and start Weir as usual."
     )?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! Talks to a running Weir, or to another program's API, for commands in the terminal.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -239,11 +239,11 @@ fn configured(config: &Config) -> anyhow::Result<Secret> {
     })
 }
 
-/// The address at which a program on this machine can connect.
+/// The address at which a program on this machine can connect. `[::]` opens IPv4 too, and on a machine without IPv6 that
+/// alone.
 pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         ip => ip,
     };
     SocketAddr::new(ip, address.port())
@@ -257,7 +257,7 @@ mod tests {
     fn an_address_for_all_is_shown_as_one_that_opens() {
         let shown = |text: &str| reachable(text.parse().unwrap()).to_string();
         assert_eq!(shown("0.0.0.0:7070"), "127.0.0.1:7070");
-        assert_eq!(shown("[::]:7070"), "[::1]:7070");
+        assert_eq!(shown("[::]:7070"), "127.0.0.1:7070");
         assert_eq!(shown("192.0.2.7:80"), "192.0.2.7:80");
     }
 }
