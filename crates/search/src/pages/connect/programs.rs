@@ -74,7 +74,7 @@ pub(super) const KNOWN: [KnownProgram; 10] = [
             "config.js",
             "=torznab: [\"ORIGIN/torznab/api?apikey=KEY\"],",
         )],
-        note: "",
+        note: "The page that shows a new key has this line with the key filled in.",
     },
     KnownProgram {
         name: "FlexGet",
@@ -87,7 +87,7 @@ pub(super) const KNOWN: [KnownProgram; 10] = [
             ),
             ("rss", "/torznab/api?t=search&apikey=KEY"),
         ],
-        note: "Some versions call url website.",
+        note: "Some versions call url website. The page that shows a new key has these lines with the key filled in.",
     },
     KnownProgram {
         name: "qBittorrent",
