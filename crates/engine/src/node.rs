@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use weir_dispatch::Moment;
 use weir_store::shared::{
-    AskId, Beat, Epoch, HandIn, Leave, Lost, MOST_MEMBERS, Member, NodeId, Pulse, Reply, SHARE_LASTS, SILENT,
-    Seal, Share, ShareWish, SharedStore, StoreTime, UpstreamKey,
+    AskId, Beat, Epoch, HandIn, Leave, Lost, MOST_MEMBERS, Member, NodeId, Pulse, Reply,
+    SHARE_LASTS, SILENT, Seal, Share, ShareWish, SharedStore, StoreTime, UpstreamKey,
 };
 
 use crate::timeline::Timeline;
@@ -519,6 +519,9 @@ impl Node {
 
     /// A call got no answer.
     fn lost(&self, lost: &Lost) {
+        if *lost == Lost::NotYet && self.is_alone() {
+            return; // why it does not answer is soon known
+        }
         if let Lost::Newer { row: Some(row), .. } = lost {
             let mut newer = self.0.newer.lock();
             if newer.len() < MOST_NEWER {
@@ -608,7 +611,9 @@ fn known_now(
     now: Moment,
 ) -> Vec<(NodeId, Moment)> {
     let mut others: BTreeMap<NodeId, Moment> = known(kept, now).collect();
-    let heard = members.iter().map(|member| (member.node, now - member.silent));
+    let heard = members
+        .iter()
+        .map(|member| (member.node, now - member.silent));
     others.extend(heard.filter(|(node, _)| *node != me));
     let mut others: Vec<_> = others.into_iter().collect();
     if others.len() > MOST_MEMBERS {

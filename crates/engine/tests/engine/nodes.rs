@@ -294,7 +294,10 @@ async fn a_row_of_a_newer_weir_makes_a_node_alone_once() {
     let party = world.party(1).await;
     pass(secs(10)).await;
     let view = || party.it().node.view();
-    assert_eq!((view().standing.clone(), view().returns), (NodeStanding::Together, 1));
+    assert_eq!(
+        (view().standing.clone(), view().returns),
+        (NodeStanding::Together, 1)
+    );
     world.store.renew(world.key(), true);
     pass(secs(60)).await;
     let NodeStanding::Alone { since, why } = view().standing.clone() else {
@@ -307,11 +310,17 @@ async fn a_row_of_a_newer_weir_makes_a_node_alone_once() {
     assert_eq!((view().standing.clone(), view().returns), (alone, 1));
     world.store.renew(world.key(), false);
     pass(secs(5)).await;
-    assert_eq!((view().standing.clone(), view().returns), (NodeStanding::Together, 2));
+    assert_eq!(
+        (view().standing.clone(), view().returns),
+        (NodeStanding::Together, 2)
+    );
     // What is too long for any store is no reason to be alone.
     let long = vec![0; 2 << 20];
     let stream = Stream::Swarm(party.it().node.id());
-    let append = party.it().node.call(|store| store.append(stream, long, secs(60)));
+    let append = party
+        .it()
+        .node
+        .call(|store| store.append(stream, long, secs(60)));
     assert!(matches!(append.await, Err(Lost::TooLong(_))));
     assert!(!party.it().node.is_alone());
 }

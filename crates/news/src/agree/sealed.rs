@@ -84,7 +84,11 @@ mod tests {
         assert_ne!(other.key(), log.key());
         let strangers = Seal::new("another secret");
         let stranger = SealedLog::new(&strangers, "misc.test");
-        for forged in [other.seal(5, plain.clone()), stranger.seal(5, plain.clone()), plain] {
+        for forged in [
+            other.seal(5, plain.clone()),
+            stranger.seal(5, plain.clone()),
+            plain,
+        ] {
             assert_eq!(open(5, forged), [b"", b"", b""]);
         }
     }

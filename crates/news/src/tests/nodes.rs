@@ -641,7 +641,9 @@ async fn a_node_that_was_killed_before_it_handed_in_its_logs_does_so_when_it_is_
     tokio::time::timeout(3 * SECOND, beats).await.unwrap_err();
     assert_ne!(kept.lock().epoch, epoch);
     // Back, it tells its numbers before anybody asks it for them.
-    let one = site.start_with((1, &[1, 2], true), kept, true, |_| {}).await;
+    let one = site
+        .start_with((1, &[1, 2], true), kept, true, |_| {})
+        .await;
     let two = site.start(2, &[2, 1]).await;
     two.refresh().await;
     let numbers = two.numbers().await;
@@ -693,7 +695,10 @@ async fn nonsense_in_the_log_costs_nothing_but_itself() {
         articles: vec![(1_000_000, 21, article)],
     };
     let known = readable.len() as u64;
-    let appended = site.store.extend(log.key(), known, vec![forged.write()]).await;
+    let appended = site
+        .store
+        .extend(log.key(), known, vec![forged.write()])
+        .await;
     assert!(appended.expect("an answer").appended);
     let one = site.start(1, &[1]).await;
     let two = site.start(2, &[1]).await;

@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 use self::rows::Rows;
 use super::words::millis;
 use super::{
-    Answer, Ask, Beat, Claim, Entry, HandIn, Lease, Leave, LogAnswer, LogKey, Lost,
-    NodeId, Place, Pulse, Question, Reply, SharedRow, SharedStore, StoreTime, Stream, StreamEnds,
-    Table, TableChanges, Told, UpstreamKey, Version, fits,
+    Answer, Ask, Beat, Claim, Entry, HandIn, Lease, Leave, LogAnswer, LogKey, Lost, NodeId, Place,
+    Pulse, Question, Reply, SharedRow, SharedStore, StoreTime, Stream, StreamEnds, Table,
+    TableChanges, Told, UpstreamKey, Version, fits,
 };
 
 /// What goes wrong with one call.

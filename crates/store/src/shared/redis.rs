@@ -31,10 +31,10 @@ use self::say::{put_limit, put_off, put_starts, put_told, stream_key, table_name
 use self::scripts::Script;
 use self::wire::{Args, Fields, hex};
 use super::{
-    Answer, Ask, Beat, Claim, Entry, Epoch, HandIn, HandedStart, Lease, Leave, LogAnswer,
-    LogKey, Lost, MOST_ADDRESSES, MOST_MEMBERS, NodeId, Place, Pulse, Question, Reply, Seal, SharedRow,
-    SharedStore, StoreTime, Stream, StreamEnd, StreamEnds, Table, TableChanges, Told, UpstreamKey, Version,
-    fits, shortened,
+    Answer, Ask, Beat, Claim, Entry, Epoch, HandIn, HandedStart, Lease, Leave, LogAnswer, LogKey,
+    Lost, MOST_ADDRESSES, MOST_MEMBERS, NodeId, Place, Pulse, Question, Reply, Seal, SharedRow,
+    SharedStore, StoreTime, Stream, StreamEnd, StreamEnds, Table, TableChanges, Told, UpstreamKey,
+    Version, fits, shortened,
 };
 
 /// Upstreams that one script looks at; more of them are several calls.
@@ -251,7 +251,11 @@ impl SharedStore for RedisStore {
     fn beat(&self, beat: Beat) -> Reply<'_, Pulse> {
         async move {
             let reply = self.run(Script::Beat, |args| {
-                let addresses = beat.addresses.iter().take(MOST_ADDRESSES).map(IpAddr::to_string);
+                let addresses = beat
+                    .addresses
+                    .iter()
+                    .take(MOST_ADDRESSES)
+                    .map(IpAddr::to_string);
                 let addresses = addresses.collect::<Vec<_>>().join(" ");
                 args.node(beat.node).text(shortened(&beat.name));
                 args.text(shortened(&beat.version)).text(&addresses);

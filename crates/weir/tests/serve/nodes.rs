@@ -302,8 +302,14 @@ fn a_wrong_store_is_named_and_weir_runs_on_alone() {
     others.ask(&check).unwrap();
     // What is wrong, and what it says to do about it.
     let cases = [
-        ("redis://127.0.0.1:1".to_owned(), "cannot connect to 127.0.0.1:1"),
-        (locked.url(), "write redis://user:password@host in store.redis"),
+        (
+            "redis://127.0.0.1:1".to_owned(),
+            "cannot connect to 127.0.0.1:1",
+        ),
+        (
+            locked.url(),
+            "write redis://user:password@host in store.redis",
+        ),
         (
             format!("redis://:wrong@{}", locked.address()),
             "correct them in store.redis",
@@ -315,9 +321,8 @@ fn a_wrong_store_is_named_and_weir_runs_on_alone() {
     ];
     let started = cases.map(|(url, says)| {
         let dir = TempDir::new().unwrap();
-        let text = format!(
-            "web: {{ api_key: {KEY} }}\nstore: {{ redis: '{url}', secret: '{SECRET}' }}\n"
-        );
+        let text =
+            format!("web: {{ api_key: {KEY} }}\nstore: {{ redis: '{url}', secret: '{SECRET}' }}\n");
         config(dir.path(), &text);
         let (weir, web) = Weir::start(dir.path(), &[]);
         (weir, web, dir, says)

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::wire::{self, Fields};
 use crate::shared::{
-    Answer, Counted, Grant, HERE, Lost, MOST_ADDRESSES, MOST_MEMBERS, MOST_SHARES, Member, NodeState, Pulse, Refusal, Share, SharedRow,
-    StoreTime, ToldLimit, ToldOff, shortened,
+    Answer, Counted, Grant, HERE, Lost, MOST_ADDRESSES, MOST_MEMBERS, MOST_SHARES, Member,
+    NodeState, Pulse, Refusal, Share, SharedRow, StoreTime, ToldLimit, ToldOff, shortened,
 };
 use crate::state::Window;
 

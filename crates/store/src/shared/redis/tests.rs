@@ -307,7 +307,10 @@ async fn another_secret_and_a_newer_weir_are_noticed() {
     };
     assert_eq!(store.hand_in(hand_in).await.unwrap_err(), newer);
     let node = NodeId(0);
-    assert_eq!(store.leave(Leave { node, starts }).await.unwrap_err(), newer);
+    assert_eq!(
+        store.leave(Leave { node, starts }).await.unwrap_err(),
+        newer
+    );
     assert_eq!(server.ask(&["HGETALL", &row]).unwrap(), before);
     server.ask(&["HSET", &row, "needs", "1"]).unwrap();
     store.beat(beat()).await.unwrap();
@@ -364,7 +367,10 @@ async fn many_starts_are_handed_in_by_pieces() {
     let long = vec![0; super::super::LONGEST_ANSWER + 1];
     let lost = store.append(Stream::Swarm(node), long, PATIENCE).await;
     let lost = lost.unwrap_err();
-    assert!(matches!(lost, Lost::TooLong(_)) && !lost.is_whole(), "{lost}");
+    assert!(
+        matches!(lost, Lost::TooLong(_)) && !lost.is_whole(),
+        "{lost}"
+    );
 }
 
 #[tokio::test]
@@ -575,7 +581,12 @@ async fn a_server_of_a_cluster_that_is_away_costs_its_own_streams_alone() {
         let minute = Duration::from_secs(60);
         store.append(stream, vec![1], minute).await.unwrap();
     }
-    let is_home = |server: &&Redis| !server.ask(&["EXISTS", "{weir}:meta"]).unwrap().contains("MOVED");
+    let is_home = |server: &&Redis| {
+        !server
+            .ask(&["EXISTS", "{weir}:meta"])
+            .unwrap()
+            .contains("MOVED")
+    };
     let away = servers.iter().find(|server| !is_home(server)).unwrap();
     away.freeze();
     let up = UpstreamKey([0; 16]);
@@ -601,14 +612,19 @@ async fn a_server_of_a_cluster_that_is_away_costs_its_own_streams_alone() {
             held.then(|| (stream, link::slot(&key).to_string()))
         })
         .unwrap();
-    let other = servers.iter().find(|one| !is_home(one) && id(one) != id(away));
+    let other = servers
+        .iter()
+        .find(|one| !is_home(one) && id(one) != id(away));
     for server in [other.unwrap(), away, home] {
         let set = ["CLUSTER", "SETSLOT", &slot, "NODE", &id(other.unwrap())];
         assert_eq!(server.ask(&set).unwrap(), "OK");
     }
     let patience = Instant::now() + PATIENCE;
     while let Err(lost) = store.append(stream, vec![1], PATIENCE).await {
-        assert!(matches!(lost, Lost::Part(_)) && Instant::now() < patience, "{lost}");
+        assert!(
+            matches!(lost, Lost::Part(_)) && Instant::now() < patience,
+            "{lost}"
+        );
         store.rows(vec![up]).await.unwrap();
         sleep(Duration::from_millis(20)).await;
     }
@@ -827,8 +843,16 @@ async fn more_nodes_than_there_can_be_are_not_believed() {
     let store = open(&format!("redis://{address}"));
     store.ready().await.unwrap();
     let believed = store.beat(Beat::default()).await.unwrap();
-    assert_eq!((believed.members.len(), believed.missing.len()), (most, most));
-    assert!(believed.members.iter().all(|member| member.name.len() <= 500));
+    assert_eq!(
+        (believed.members.len(), believed.missing.len()),
+        (most, most)
+    );
+    assert!(
+        believed
+            .members
+            .iter()
+            .all(|member| member.name.len() <= 500)
+    );
     for _ in 0..2 {
         let lost = store.beat(Beat::default()).await.unwrap_err();
         assert!(lost.to_string().contains("makes no sense"), "{lost}");
