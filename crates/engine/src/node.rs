@@ -519,6 +519,9 @@ impl Node {
 
     /// A call got no answer.
     fn lost(&self, lost: &Lost) {
+        if *lost == Lost::NotYet && self.is_alone() {
+            return; // why it does not answer is soon known
+        }
         if let Lost::Newer { row: Some(row), .. } = lost {
             let mut newer = self.0.newer.lock();
             if newer.len() < MOST_NEWER {

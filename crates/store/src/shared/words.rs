@@ -40,6 +40,9 @@ pub struct Epoch(pub u64);
 /// Why the store gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
+    /// Nobody has heard of it yet, nor how the first attempt to reach it ended.
+    #[error("the store has not answered yet")]
+    NotYet,
     /// Nobody answered in time, or the connection broke.
     #[error("the store does not answer: {0}")]
     Silent(String),

@@ -267,6 +267,12 @@ impl SharingTask {
             .call(|store| store.append(stream, sealed, keep));
         let at = match written.await {
             Ok(at) => at,
+            Err(Lost::TooLong(_)) => {
+                // It would never be written, and everything behind it neither.
+                progress.backlog.remove(place);
+                self.sharing.outlet.drop_events(events);
+                return true;
+            }
             Err(lost) => {
                 progress.part = (!lost.is_whole()).then_some(lost);
                 return false;

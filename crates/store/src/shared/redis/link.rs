@@ -116,7 +116,7 @@ impl Links {
             tls: tls.map(TlsConnector::from),
             timeout,
             check_every,
-            home: watch::Sender::new(Err(not_yet())),
+            home: watch::Sender::new(Err(Lost::NotYet)),
             cluster: Mutex::default(),
             look_again: Arc::default(),
             tasks: Mutex::default(),
@@ -161,10 +161,23 @@ impl Links {
         args: impl FnOnce(&str) -> Args,
     ) -> Result<Value, Lost> {
         let (way, state) = if script.at_home(key) {
-            (Way::Home, self.home.borrow().clone())
+            (Way::Home, Some(self.home.subscribe()))
         } else {
             self.server_of(key)
         };
+        let nobody = || {
+            Err(Lost::Silent(
+                "no server of the cluster has that part".into(),
+            ))
+        };
+        let state = match state {
+            Some(state) => self.first_answer(state).await,
+            None => nobody(),
+        };
+        if state.is_err() && matches!(way, Way::Part) {
+            // A replica may have taken its place.
+            self.look_again.notify_one();
+        }
         let answer = match state {
             Ok(connection) => self.ask(&connection, &way, (script, key), args).await,
             Err(lost) => Err(lost),
@@ -201,28 +214,25 @@ impl Links {
         Err(trouble.lost)
     }
 
-    fn server_of(&self, key: &str) -> (Way, State) {
+    /// What is known of a server; of one that nobody has heard of yet, once the first attempt has ended, if that is soon.
+    async fn first_answer(&self, mut state: watch::Receiver<State>) -> State {
+        let _ = timeout(self.timeout, settled(&mut state)).await;
+        state.borrow().clone()
+    }
+
+    fn server_of(&self, key: &str) -> (Way, Option<watch::Receiver<State>>) {
         let cluster = self.cluster.lock();
-        if cluster.slots.is_empty() {
-            return (Way::Home, self.home.borrow().clone());
-        }
         let host = host_of(&cluster.slots, slot(key));
-        if host.is_some() && host == cluster.home.as_ref() {
-            return (Way::Home, self.home.borrow().clone());
+        if cluster.slots.is_empty() || host.is_some() && host == cluster.home.as_ref() {
+            return (Way::Home, Some(self.home.subscribe()));
         }
         let server = host.and_then(|host| cluster.servers.get(host));
-        let nobody = || Lost::Silent("no server of the cluster has that part".into());
-        let state = server.map(|server| server.state.borrow().clone());
-        if !matches!(state, Some(Ok(_))) {
-            // A replica may have taken its place.
-            self.look_again.notify_one();
-        }
-        (Way::Part, state.unwrap_or_else(|| Err(nobody())))
+        (Way::Part, server.map(|server| server.state.subscribe()))
     }
 
     /// Finds the server that has everything but streams, and those that have them.
     async fn connect_home(self: &Arc<Self>) -> Result<(Connection, Driver), Lost> {
-        let mut last = not_yet();
+        let mut last = Lost::NotYet;
         for host in &self.address.hosts {
             match self.connect_by(host).await {
                 Ok(connected) => return Ok(connected),
@@ -281,7 +291,7 @@ impl Links {
             if cluster.servers.len() >= MOST_SERVERS || cluster.servers.contains_key(&host) {
                 continue;
             }
-            let state = watch::Sender::new(Err(not_yet()));
+            let state = watch::Sender::new(Err(Lost::NotYet));
             let stop = CancellationToken::new();
             let keep = keep_server(Arc::downgrade(self), host.clone(), state.clone());
             tasks.spawn(stop.clone().run_until_cancelled_owned(keep).map(drop));
@@ -582,10 +592,6 @@ pub(super) fn slot(key: &str) -> u16 {
     crc % 16384
 }
 
-fn not_yet() -> Lost {
-    Lost::Silent("not connected yet".into())
-}
-
 fn broke() -> Lost {
     Lost::Silent("the connection broke before the store had said who it is".into())
 }
@@ -595,10 +601,9 @@ fn mute((name, port): &Host) -> Lost {
 }
 
 async fn settled(state: &mut watch::Receiver<State>) -> Result<(), Lost> {
-    let yet = not_yet();
-    let done = |state: &State| !matches!(state, Err(lost) if *lost == yet);
+    let done = |state: &State| !matches!(state, Err(Lost::NotYet));
     let Ok(state) = state.wait_for(done).await else {
-        return Err(not_yet());
+        return Err(Lost::NotYet);
     };
     state.as_ref().map(|_| ()).map_err(Clone::clone)
 }
