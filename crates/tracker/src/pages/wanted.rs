@@ -145,7 +145,7 @@ mod tests {
             Err("A hash is 40 hex digits; this has 43.".into())
         );
         let sentence = wanted("4be1 z").unwrap_err();
-        assert!(sentence.contains("“ ” is none"), "{sentence}");
+        assert!(sentence.contains("not “ ”"), "{sentence}");
         assert!(wanted("ubuntu").unwrap_err().contains("“u”"));
     }
 
