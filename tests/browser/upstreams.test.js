@@ -127,7 +127,7 @@ test('upstreams', async (t) => {
     await page.getByRole('button', { name: 'Clear cooldown' }).click();
     await page.getByText('harbor.example: cooldown cleared. It is open.').waitFor();
     await page.goto('/upstreams/search/harbor.example');
-    await page.getByText('Called again: an operator cleared its cooldown.').waitFor();
+    await page.getByText('Cooldown cleared by an operator.').waitFor();
     await page.goto('/upstreams');
     await page.getByRole('button', { name: 'Probe all failing' }).click();
     await page.getByText(/upstreams? (is|are) being probed/).waitFor();

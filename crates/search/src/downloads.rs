@@ -219,7 +219,7 @@ impl Downloads {
         };
         let name = indexer.name();
         Err(NoFile::Off(format!(
-            "{name} is switched off by an operator{why}. Switch it on, or choose another source."
+            "{name} was switched off by an operator{why}. Switch it on, or choose another source."
         )))
     }
 

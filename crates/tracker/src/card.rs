@@ -156,7 +156,7 @@ impl Look {
         let count = self.forwarders().all().len();
         if count > 0 {
             let trackers = counted(count as u64, "tracker", "trackers");
-            sentence += &format!(" Announces go on to {trackers}.");
+            sentence += &format!(" Announces are forwarded to {trackers}.");
             let counts = StateCounts::of(&self.forwarders().engine().briefs());
             if counts.open < counts.all {
                 sentence += &format!(" {}", counts.sentence("tracker", "trackers"));

@@ -40,9 +40,8 @@ fn throttled(decision: &OwnDecision) -> String {
     }
     let (events, is) = (events(decision), is(decision));
     let what = match &*own.about {
-        about::STOPPED if decision.count == 1 => format!("{events} goes on to trackers later"),
-        about::STOPPED => format!("{events} go on to trackers later"),
-        _ => format!("{events} {is} stored and answered, but not sent on to trackers"),
+        about::STOPPED => format!("{events} will be sent to trackers later"),
+        _ => format!("{events} {is} stored and answered, but not sent to trackers"),
     };
     match own.reason {
         OwnReason::TooMany => format!("{}: {what}.", why(decision)),
@@ -121,7 +120,7 @@ fn why(decision: &OwnDecision) -> String {
             format!("queue at {fill} %, top {limit} asked")
         }
         OwnReason::Slow => "slow forwarders already hold half the queue".to_owned(),
-        OwnReason::EventsFull => format!("{limit} events were waiting already"),
+        OwnReason::EventsFull => format!("{limit} events were already waiting"),
     }
 }
 
@@ -236,8 +235,8 @@ mod tests {
         assert_eq!(
             both(completed),
             [
-                "1 completed event dropped: 110,000 events were waiting already.",
-                "1,000 completed events dropped: 110,000 events were waiting already.",
+                "1 completed event dropped: 110,000 events were already waiting.",
+                "1,000 completed events dropped: 110,000 events were already waiting.",
             ]
         );
     }
@@ -281,8 +280,8 @@ mod tests {
         assert_eq!(
             both(completed.clone()),
             [
-                "203.0.113.7 sent more than 60 events in a minute: 1 completed event was stored and answered, but not sent on to trackers.",
-                "203.0.113.7 sent more than 60 events in a minute: 1,000 completed events were stored and answered, but not sent on to trackers.",
+                "203.0.113.7 sent more than 60 events in a minute: 1 completed event was stored and answered, but not sent to trackers.",
+                "203.0.113.7 sent more than 60 events in a minute: 1,000 completed events were stored and answered, but not sent to trackers.",
             ]
         );
         let stopped = Own {
@@ -293,14 +292,14 @@ mod tests {
         assert_eq!(
             both(stopped),
             [
-                "Other clients sent more than 60 events in a minute: 1 stopped event goes on to trackers later.",
-                "Other clients sent more than 60 events in a minute: 1,000 stopped events go on to trackers later.",
+                "Other clients sent more than 60 events in a minute: 1 stopped event will be sent to trackers later.",
+                "Other clients sent more than 60 events in a minute: 1,000 stopped events will be sent to trackers later.",
             ]
         );
         let late = own(throttled, OwnReason::EventsFull, about::STOPPED, 110_000);
         assert_eq!(
             both(late)[0],
-            "1 stopped event goes on to trackers later: 110,000 events were waiting already."
+            "1 stopped event will be sent to trackers later: 110,000 events were already waiting."
         );
     }
 

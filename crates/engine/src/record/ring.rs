@@ -405,11 +405,12 @@ impl Records {
         let newest = newest.unpacked(made);
         // Of whoever shared a call that came to nothing, only the front knows whether something older was there; and whoever
         // has nothing of any upstream is told when to come back.
-        let is_open = match (newest.what, newest.got, got) {
-            (_, None, _) | (What::Shared { .. }, Some(Got::Nothing), _) => true,
-            (_, Some(Got::Nothing), Got::Retry { .. }) => true,
-            _ => false,
-        };
+        let is_open = matches!(
+            (newest.what, newest.got, got),
+            (_, None, _)
+                | (What::Shared { .. }, Some(Got::Nothing), _)
+                | (_, Some(Got::Nothing), Got::Retry { .. })
+        );
         if is_open {
             newest.got = Some(got);
             self.changed = true;

@@ -1,5 +1,7 @@
 //! Several servers in memory, asked through the engine with paused time.
 
+mod told;
+
 use std::num::NonZeroU32;
 
 use futures_util::future::join_all;

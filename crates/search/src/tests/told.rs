@@ -158,7 +158,7 @@ async fn who_waits_when_a_cooldown_begins_is_skipped_then() {
     let called = called.iter().find(|one| one["about"] == "\"one\"");
     let called = sentence(called.expect("the first was called"));
     assert!(
-        called.ends_with(". Sonarr got nothing; nothing was cached for this question."),
+        called.ends_with(". Sonarr was told to retry in 60 min."),
         "{called}"
     );
 }
@@ -172,7 +172,7 @@ async fn whose_turn_has_not_come_at_the_deadline_is_skipped() {
     assert_eq!((reply.status, reply.took), (429, 15 * SECOND));
     let skips = world.skips("a").await;
     let words = "a was skipped for Sonarr (\"some\"): the request was still queued at the deadline, \
-                 and stays queued. Sonarr got nothing; nothing was cached for this question.";
+                 and stays queued. Sonarr was told to retry in 1 s.";
     assert_eq!(skips, [words]);
     assert_eq!(
         (world.counters().skipped, world.counters().waiting()),
@@ -211,7 +211,7 @@ async fn what_there_is_no_room_for_is_told_with_the_reason_that_is_recorded() {
         let parts = rows.iter().flat_map(|row| &row.indexers);
         let dropped: Vec<&str> = parts
             .map(|part| &*part.reason)
-            .filter(|told| !told.contains("deadline"))
+            .filter(|told| !told.contains("deadline") && *told != "it has not answered yet")
             .collect();
         assert_eq!(dropped, [reason]);
         let all = world.decided("a").await;
@@ -243,7 +243,7 @@ async fn whoever_got_nothing_before_the_answer_came_has_shared_nothing() {
         assert!(!all.iter().any(|one| one["kind"] == "shared"), "{all:?}");
         let skips = world.skips("a").await;
         let words = "a was skipped for Radarr (\"some\"): it had not answered by the \
-                     deadline. Radarr got nothing; nothing was cached for this question.";
+                     deadline. Radarr was told to retry in 1 s.";
         assert_eq!(skips, [words]);
         let counters = world.counters();
         assert_eq!((counters.shared, counters.skipped), (0, 1));
@@ -257,8 +257,8 @@ async fn whoever_got_nothing_before_the_answer_came_has_shared_nothing() {
     assert_eq!(indexers[0].searches().len(), 1);
     let all = world.decided("a").await;
     let called = all.iter().find(|one| one["about"] == "\"some\"");
-    let words = "a was called at once for Sonarr (\"some\") and answered in 20 s. Sonarr got nothing; \
-                 nothing was cached for this question.";
+    let words = "a was called at once for Sonarr (\"some\") and answered in 20 s. \
+                 Sonarr was told to retry in 1 s.";
     assert_eq!(sentence(called.expect("it was called")), words);
 }
 

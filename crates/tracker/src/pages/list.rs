@@ -140,7 +140,7 @@ impl SwarmsPage {
         let q = view.q.trim();
         let Some((first, last)) = page.swarms.first().zip(page.swarms.last()) else {
             self.nothing = Some(match (q, page.all) {
-                ("", _) | (_, 1..) => "There are no swarms on this page any more.".into(),
+                ("", _) | (_, 1..) => "This page no longer has any swarms.".into(),
                 // Whoever wrote nearly all of it meant all of it.
                 (q, 0) if q.len() >= NEARLY => format!(
                     "No hash here begins with {q}. A hash is 40 hex digits; this has {}.",

@@ -42,7 +42,7 @@ impl SwarmsQuery {
         }
         match text.chars().find(|letter| !letter.is_ascii_hexdigit()) {
             Some(letter) => Err(format!(
-                "A hash is written in the digits 0 to 9 and a to f; “{letter}” is none of them."
+                "A hash has only the digits 0 to 9 and the letters a to f, not “{letter}”."
             )),
             None => Err(format!("A hash is 40 hex digits; this has {length}.")),
         }
@@ -145,7 +145,7 @@ mod tests {
             Err("A hash is 40 hex digits; this has 43.".into())
         );
         let sentence = wanted("4be1 z").unwrap_err();
-        assert!(sentence.contains("“ ” is none"), "{sentence}");
+        assert!(sentence.contains("not “ ”"), "{sentence}");
         assert!(wanted("ubuntu").unwrap_err().contains("“u”"));
     }
 

@@ -227,8 +227,8 @@ async fn what_is_held_back_is_counted_and_explained() {
         told,
         [
             ("deduplicated", "10.0.0.1 repeated 999 completed events. They were answered but not forwarded again.".to_owned()),
-            ("throttled", "10.0.0.2 sent more than 60 events in a minute: 40 completed events were stored and answered, but not sent on to trackers.".to_owned()),
-            ("throttled", "10.0.0.3 sent more than 60 events in a minute: 139 stopped events go on to trackers later.".to_owned()),
+            ("throttled", "10.0.0.2 sent more than 60 events in a minute: 40 completed events were stored and answered, but not sent to trackers.".to_owned()),
+            ("throttled", "10.0.0.3 sent more than 60 events in a minute: 139 stopped events will be sent to trackers later.".to_owned()),
         ]
     );
     world.ask(1, 1, Event::Completed).expect("a reply");

@@ -221,8 +221,8 @@ async fn events_wait_in_a_ring_as_long_as_queue_and_agenda_and_are_counted_beyon
     assert_eq!(
         world.sentences(),
         [
-            "4 stopped events go on to trackers later: 44 events were waiting already.",
-            "16 completed events dropped: 44 events were waiting already; most recently of 46464646…4646.",
+            "4 stopped events will be sent to trackers later: 44 events were already waiting.",
+            "16 completed events dropped: 44 events were already waiting; most recently of 46464646…4646.",
         ]
     );
     world.until(5 * MINUTE).await;

@@ -116,7 +116,7 @@ fn why(app: &App, front: &Contributed) -> Option<(String, Times)> {
     Some((words, times))
 }
 
-/// `is ready: its only indexer has not answered yet.` or `is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32, in 6 min.`
+/// `is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32, in 6 min.`
 fn limited(
     kind: &str,
     states: &[Standing],
@@ -169,12 +169,7 @@ fn limited(
         };
         format!(" {which} at {}.", until(next))
     });
-    // Those that nobody has tried yet are asked with the first request.
-    let how = match count(Standing::Untried) {
-        0 => "is answering from cache only",
-        _ => "is ready",
-    };
-    Some(format!("{how}: {why}.{next}"))
+    Some(format!("is answering from cache only: {why}.{next}"))
 }
 
 /// The answer in words: fronts in trouble first, by name; then those that answer; then what is not set up.
@@ -346,7 +341,7 @@ mod tests {
         assert_eq!(say(&mixed, Some(1)).as_deref(), Some(words));
         let words = "is answering from cache only: all 2 indexers are off.";
         assert_eq!(say(&[Manual; 2], None).as_deref(), Some(words));
-        let words = "is ready: all 2 indexers have not answered yet.";
+        let words = "is answering from cache only: all 2 indexers have not answered yet.";
         assert_eq!(say(&[Untried; 2], None).as_deref(), Some(words));
         assert_eq!(
             say(&[Cooldown, Open], Some(1)),

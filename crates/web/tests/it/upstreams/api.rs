@@ -242,7 +242,7 @@ async fn what_a_front_decides_by_itself_stands_among_the_decisions() {
     let burst = &all[1];
     assert_eq!(
         burst["sentence"],
-        "<b>203.0.113.7 sent more than 60 events in a minute: 999 completed events were stored and answered, but not sent on to trackers."
+        "<b>203.0.113.7 sent more than 60 events in a minute: 999 completed events were stored and answered, but not sent to trackers."
     );
     for (field, value) in [
         ("front", Value::from("tracker")),

@@ -183,7 +183,7 @@ async fn each_state_has_its_answer() {
         (
             "search/harbor",
             "Why is it not being asked?",
-            "Left alone for 15 min, until <time",
+            "Cooling down for 15 min, until <time",
         ),
         (
             "search/lantern",

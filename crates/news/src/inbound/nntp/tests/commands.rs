@@ -197,7 +197,7 @@ async fn lists_about_the_server_itself() {
     assert_eq!(by_id, ":\n:bytes\n:lines\n");
     assert_eq!(
         reader.list("LIST MOTD").await.1,
-        "The only news server is open.\n"
+        "The only news server has not been tried yet.\n"
     );
     assert_eq!(reader.list("LIST SUBSCRIPTIONS").await.1, "");
     assert_eq!(reader.ask("DATE").await, "111 20241004000000");
