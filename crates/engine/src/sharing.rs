@@ -3,6 +3,7 @@
 //! What may be done is decided by `ledger`, under the engine's lock; here the questions go out and the answers come in,
 //! each in a task of its own that no client and no other upstream waits for.
 
+mod another;
 mod asking;
 mod part;
 mod rows;
