@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::policy::{Budget, Quota, Usage, Window, Windows};
 use weir_engine::dispatch::{Availability, FullWindow, Job, UpstreamId, Wait, What};
 use weir_engine::{
-    Call, Ended, Engine, Got, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit,
-    Record, Rows, SharedQuestion, Timeline, Weather,
+    Call, DifferingLimit, Ended, Engine, Got, KeptNode, Node, NodeOptions, NodeStanding, Options,
+    Outcome, Permit, Record, Rows, SharedQuestion, Timeline, Weather,
 };
 use weir_store::shared::{
     Answer, Ask, AskId, Fault, MemoryStore, NodeId, Question, Seal, SharedStore, StoreTime,
@@ -767,6 +767,35 @@ async fn a_limit_that_one_node_learns_holds_for_all() {
     pass(secs(60)).await;
     // Ten are left, of which each node has two for when it is alone.
     assert_eq!(world.calls(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_that_differ_between_nodes_are_told() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let one = world.party(1).await;
+    let mut other = world.clone();
+    other.quota.query = hourly(200);
+    let two = other.party(2).await;
+    let differing = |party: &Party| {
+        let seen = party.it().engine.shared_use(party.it().upstream);
+        seen.expect("it was read").differing
+    };
+    pass(secs(40)).await;
+    let said = |here, there, node: &str| DifferingLimit {
+        budget: Budget::Query,
+        window: Window::HOUR,
+        here: Some(here),
+        there: Some(there),
+        node: node.into(),
+    };
+    assert_eq!(differing(&one), [said(100, 200, "node 2")]);
+    assert_eq!(differing(&two), [said(200, 100, "node 1")]);
+    // Each keeps to its own; the same everywhere is nothing to tell.
+    let same = world.quota.clone();
+    two.it().engine.set_quota(two.it().upstream, same);
+    pass(secs(40)).await;
+    assert_eq!((differing(&one), differing(&two)), (vec![], vec![]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -217,6 +217,7 @@ impl Rows {
                 Told::Throttled { span, by, reason } => row.throttle(now, span, by, &reason),
                 Told::Limit(limit) => row.limit(now, limit),
                 Told::Switched(switched) => row.switch(now, switched, true),
+                Told::Configured(node, limits) => row.configure(node, limits),
                 Told::Cleared => {
                     row.throttled = None;
                     row.limits.clear();
