@@ -269,8 +269,8 @@ impl Dispatcher {
         }
         let reason = self.upstreams[upstream as usize].waits_for.take();
         // Rule 66: what it waited for itself.
-        let deferred = self.jobs.take_deferred(slot).map(|_| Wait::Claimed);
-        let reason = reason.or(deferred);
+        let deferred = self.jobs.take_deferred(slot);
+        let reason = reason.or(deferred.then_some(Wait::Claimed));
         // What the refresh below decides comes after the start.
         let decided = self.decisions.len();
         self.mark_changed(upstream);

@@ -3,6 +3,7 @@
 //! A million jobs do not fit into any cache, so what every decision needs of a job is one cache line;
 //! keys and a max-wait of its own, which most jobs lack, lie in a table beside it.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crate::job::{Job, JobId, JobKey};
@@ -88,8 +89,9 @@ pub(crate) struct Extras {
     pub(crate) pending: Option<JobKey>,
     pub(crate) scheduled: Option<JobKey>,
     pub(crate) order: Option<JobKey>,
-    /// When it was queued, if another node was asking the same then: it takes that place again, by its submit number.
-    deferred: Option<Moment>,
+    /// When it was queued, if another node was asking the same then: it takes that place again, by its submit number. One
+    /// more than the moment's number, so that it needs no more room.
+    deferred: Option<NonZeroU64>,
 }
 
 /// The neighbours of a job in a list.
@@ -191,18 +193,20 @@ impl Jobs {
             }
             self.extras[slot.index()] = Extras::default();
         }
-        self.extras[slot.index()].deferred.replace(at).is_none()
+        let deferred = NonZeroU64::MIN.saturating_add(at.0);
+        let before = self.extras[slot.index()].deferred.replace(deferred);
+        before.is_none()
     }
 
     /// When a job that left its queue for another node's call was queued.
     pub(crate) fn deferred(&self, slot: JobSlot) -> Option<Moment> {
-        self.extras(slot).deferred
+        let deferred = self.extras(slot).deferred;
+        deferred.map(|after| Moment(after.get() - 1))
     }
 
-    /// The same, which is forgotten with this: it starts.
-    pub(crate) fn take_deferred(&mut self, slot: JobSlot) -> Option<Moment> {
-        let has_extras = self[slot].has_extras;
-        has_extras.then(|| self.extras[slot.index()].deferred.take())?
+    /// Whether it is one of those, which is forgotten with this: it starts.
+    pub(crate) fn take_deferred(&mut self, slot: JobSlot) -> bool {
+        self[slot].has_extras && self.extras[slot.index()].deferred.take().is_some()
     }
 
     /// A slot that no job has.

@@ -252,6 +252,16 @@ impl Permit {
         self.shared.count(self.upstream, budget);
     }
 
+    /// Whether its upstream has room for one more request now, as far as this node knows.
+    pub fn has_room(&self, budget: Budget) -> bool {
+        self.shared.has_room(self.upstream, budget)
+    }
+
+    /// Asks for one more request, for a call that makes two, and counts it. If this says no, it must not be made.
+    pub async fn another(&self, budget: Budget) -> bool {
+        self.shared.another(self.upstream, budget).await
+    }
+
     /// For a failure that may be our own network's. Returns [`Outcome::OurNetwork`] if it is, or may
     /// still turn out to be; `otherwise` if it is not.
     pub fn blame(&self, trouble: Trouble, otherwise: Outcome) -> Outcome {

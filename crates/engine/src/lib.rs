@@ -82,7 +82,7 @@ pub use roster::{Joining, Listed, Reconciled, Roster};
 pub use rows::{Restored, RestoredJob, RestoredPast, RestoredUpstream, Rows, WallClock};
 pub use sentence::{Scene, drop_reason, our_network, sentence, span, window_name, within};
 pub use series::{Point, Span};
-pub use sharing::SharedUse;
+pub use sharing::{DifferingLimit, SharedUse};
 pub use side::{Standing, UpstreamTrouble};
 pub use state_counts::StateCounts;
 pub use tally::{Counters, Kind, Latency, ListenerCounts, Requests};

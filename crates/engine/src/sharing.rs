@@ -3,7 +3,9 @@
 //! What may be done is decided by `ledger`, under the engine's lock; here the questions go out and the answers come in,
 //! each in a task of its own that no client and no other upstream waits for.
 
+mod another;
 mod asking;
+mod configured;
 mod part;
 mod rows;
 mod switching;
@@ -18,8 +20,8 @@ use weir_dispatch::{
     Usage, Wait, What, Window, WindowUse,
 };
 use weir_store::shared::{
-    Answer, Ask, AskId, LONGEST_ANSWER, Lost, Question, Refusal, StoreTime, Switched, Told,
-    ToldLimit, UpstreamKey,
+    Answer, Ask, AskId, Configured, LONGEST_ANSWER, Lost, Question, Refusal, StoreTime, Switched,
+    Told, ToldLimit, UpstreamKey,
 };
 
 use crate::call::{Call, SharedQuestion};
@@ -74,6 +76,23 @@ pub struct SharedUse {
     pub off_at: Option<Arc<str>>,
     /// It told another node to wait: which node.
     pub throttled_at: Option<Arc<str>>,
+    /// Where another node has configured another limit.
+    pub differing: Vec<DifferingLimit>,
+}
+
+/// A window for which another node has configured another limit. Each keeps to its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DifferingLimit {
+    /// Of which budget.
+    pub budget: Budget,
+    /// Which window.
+    pub window: Window,
+    /// The limit of this node, if it has one.
+    pub here: Option<u32>,
+    /// That of the other, if it has one.
+    pub there: Option<u32>,
+    /// The other.
+    pub node: Arc<str>,
 }
 
 /// What must be handed in of a question on its way.

@@ -273,6 +273,8 @@ impl ProbeCall {
         let (model, indexer) = (&*self.model, &*self.indexer);
         let known = match indexer.known.load_full() {
             Some(known) => known,
+            // Room for one request: that is the one that proves most.
+            None if !permit.has_room(Budget::Side) => Arc::new(Abilities::assumed(model.wall())),
             None => {
                 let known = match caps(model, indexer).await {
                     Ok(known) => known,
@@ -280,8 +282,10 @@ impl ProbeCall {
                     Err(fault) if fault.is_no_caps() => Arc::new(Abilities::assumed(model.wall())),
                     Err(fault) => return Err(fault),
                 };
-                // The engine has counted one request, and here comes another.
-                permit.count(Budget::Side);
+                // The engine has counted one request, and the next one counts as well.
+                if !permit.another(Budget::Side).await {
+                    return Ok(());
+                }
                 known
             }
         };

@@ -47,7 +47,8 @@ pub use self::{
     member::{Beat, HandIn, HandedStart, Leave, Member, NodeState, Pulse, Share, ShareWish},
     memory::{Fault, MemoryStore, Snapshot},
     permission::{
-        Answer, Ask, AskId, Counted, Grant, Question, Refusal, SharedRow, Switched, Told, ToldLimit,
+        Answer, Ask, AskId, Configured, Counted, Grant, Question, Refusal, SharedRow, Switched,
+        Told, ToldLimit,
     },
     redis::{RedisAddress, RedisStore},
     seal::Seal,
@@ -71,6 +72,9 @@ pub const HAND_IN: Duration = Duration::from_secs(10);
 /// So long nothing that has a window is granted in a new epoch, whoever began it: two and a half beats, in which every node
 /// that is there has noticed and said so. Whoever begins one may know nobody, and a first start looks just the same.
 pub const SETTLE: Duration = Duration::from_secs(5);
+
+/// So many nodes tell what limits they have configured for an upstream, and so many limits each.
+pub const MOST_CONFIGURED: usize = 16;
 
 /// The longest answer that nodes share, as it is packed.
 pub const LONGEST_ANSWER: usize = 1 << 20;

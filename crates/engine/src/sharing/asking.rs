@@ -189,7 +189,12 @@ impl State {
     }
 
     /// Others may have what was granted, and ask what was claimed.
-    fn give_back(&mut self, upstream: UpstreamId, granted: Granted, effects: &mut Effects) {
+    pub(super) fn give_back(
+        &mut self,
+        upstream: UpstreamId,
+        granted: Granted,
+        effects: &mut Effects,
+    ) {
         if let Some(sharing) = self.sharing.as_mut().filter(|_| !granted.alone) {
             sharing.note(upstream, Untold::Unused(granted.id));
             effects.unclaimed.extend(granted.question);

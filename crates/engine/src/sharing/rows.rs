@@ -105,8 +105,10 @@ impl State {
             windows: windows.collect(),
             off_at: off.map(|off| node.name_of(off.node)),
             throttled_at: throttled.map(|(_, by, _)| node.name_of(*by)),
+            differing: Vec::new(),
         };
         sharing.seen.insert(upstream, seen);
+        self.compare_limits(upstream, &row.configured, node, effects);
         // A limit that another node was told: calls that it holds for ask from now on.
         for limit in &row.limits {
             let (budget, windows) = match limit.ledger {

@@ -19,6 +19,8 @@ pub(super) enum Untold {
     /// An operator switched it; how, is looked up when it is told.
     Switched(UpstreamId),
     Cleared,
+    /// What this node has configured, looked up when it is told.
+    Configured(UpstreamId),
 }
 
 impl Untold {
@@ -44,6 +46,7 @@ impl Untold {
             }),
             Self::Switched(upstream) => return state.switched(upstream, now).map(Told::Switched),
             Self::Cleared => Told::Cleared,
+            Self::Configured(upstream) => Told::Configured(node.id(), state.configured(upstream)),
         })
     }
 }

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::policy::{Budget, Quota, Usage, Window, Windows};
 use weir_engine::dispatch::{Availability, FullWindow, Job, UpstreamId, Wait, What};
 use weir_engine::{
-    Call, Ended, Engine, Got, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit,
-    Record, Rows, SharedQuestion, Timeline, Weather,
+    Call, DifferingLimit, Ended, Engine, Got, KeptNode, Node, NodeOptions, NodeStanding, Options,
+    Outcome, Permit, Record, Rows, SharedQuestion, Timeline, Weather,
 };
 use weir_store::shared::{
     Answer, Ask, AskId, Fault, Lost, MemoryStore, NodeId, Question, Seal, SharedStore, StoreTime,
@@ -61,14 +61,20 @@ struct Noted {
     outcome: Outcome,
     taken: Arc<Mutex<Vec<Vec<u8>>>>,
     takes: Duration,
+    /// It makes two requests.
+    twice: bool,
 }
 
 impl Call for Noted {
-    fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         let call = (self.number, self.budget, Instant::now());
         self.world.calls.lock().push(call);
         async move {
             tokio::time::sleep(self.takes).await;
+            if self.twice && permit.another(self.budget).await {
+                let call = (self.number, self.budget, Instant::now());
+                self.world.calls.lock().push(call);
+            }
             self.outcome
         }
         .boxed()
@@ -257,6 +263,7 @@ impl Party {
             outcome: Outcome::Done,
             taken: Arc::default(),
             takes: millis(5),
+            twice: false,
         }
     }
 
@@ -801,6 +808,35 @@ async fn a_limit_that_one_node_learns_holds_for_all() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn limits_that_differ_between_nodes_are_told() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let one = world.party(1).await;
+    let mut other = world.clone();
+    other.quota.query = hourly(200);
+    let two = other.party(2).await;
+    let differing = |party: &Party| {
+        let seen = party.it().engine.shared_use(party.it().upstream);
+        seen.expect("it was read").differing
+    };
+    pass(secs(40)).await;
+    let said = |here, there, node: &str| DifferingLimit {
+        budget: Budget::Query,
+        window: Window::HOUR,
+        here: Some(here),
+        there: Some(there),
+        node: node.into(),
+    };
+    assert_eq!(differing(&one), [said(100, 200, "node 2")]);
+    assert_eq!(differing(&two), [said(200, 100, "node 1")]);
+    // Each keeps to its own; the same everywhere is nothing to tell.
+    let same = world.quota.clone();
+    two.it().engine.set_quota(two.it().upstream, same);
+    pass(secs(40)).await;
+    assert_eq!((differing(&one), differing(&two)), (vec![], vec![]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_grant_that_nobody_wants_any_more_is_given_back() {
     began();
     let world = World::new(Duration::ZERO, hourly(20));
@@ -954,6 +990,40 @@ async fn a_restart_makes_no_start_count_twice() {
     one.ask(50);
     pass(secs(60)).await;
     assert_eq!(world.calls(), 60 + 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_second_request_of_a_call_keeps_to_the_window() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let mut all = Vec::new();
+    for number in 1..=3 {
+        all.push(world.party(number).await);
+    }
+    pass(secs(10)).await;
+    let ask = |party: &Party, count| {
+        for _ in 0..count {
+            let job = Job::new(party.it().upstream, COMPLETION);
+            let call = Noted {
+                twice: true,
+                ..party.call(None)
+            };
+            party.it().engine.submit_detached(job, Arc::new(call));
+        }
+    };
+    all.iter().for_each(|party| ask(party, 10));
+    pass(secs(60)).await;
+    // One is kept for each of the three.
+    assert_eq!(world.calls(), 17);
+    assert_eq!(world.counted().await, 17);
+    all[0].store.cut(true);
+    pass(secs(10)).await;
+    ask(&all[0], 3);
+    pass(secs(60)).await;
+    assert_eq!(world.calls(), 18, "its share is one, not two");
+    all[0].store.cut(false);
+    pass(secs(7200)).await;
+    assert!(world.most(secs(3600)) <= 20);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use axum::http::Method;
 use weir_engine::dispatch::policy::Window;
 
 use super::*;
@@ -32,6 +33,26 @@ impl World {
         uses.iter()
             .map(|window| (window.window, window.used, window.limit, window.learned))
             .collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_probe_makes_no_second_request_that_does_not_fit() {
+    for (calls, made) in [(1, 1), (2, 2)] {
+        let network = Network::new();
+        let indexers = crowd(&network, 1).await;
+        let mut config = quick(&indexers);
+        config.indexers[0].per_day = limit(calls);
+        let world = World::new(network.ground(), &config);
+        let probe = "/api/v1/upstreams/search/a/probe";
+        let reply = world
+            .submit(Method::POST, probe, &[("x-api-key", KEY)], "")
+            .await;
+        assert!(reply.body.contains("answered"), "{}", reply.body);
+        // The one that proves most is made, whatever else fits.
+        assert_eq!(indexers[0].asked().len(), made);
+        assert_eq!(indexers[0].searches().len(), 1);
+        assert_eq!(world.windows()[0].1, calls);
     }
 }
 

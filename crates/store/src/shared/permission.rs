@@ -154,6 +154,19 @@ pub enum Told {
     Switched(Switched),
     /// An operator ended its cooldown: throttling and told limits are forgotten.
     Cleared,
+    /// The limits that a node has configured, all of them. Nobody else keeps to them; they are for pages.
+    Configured(NodeId, Vec<Configured>),
+}
+
+/// A limit that a node has configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Configured {
+    /// Of which budget.
+    pub ledger: Ledger,
+    /// Of which window.
+    pub window: Window,
+    /// How many starts it allows there.
+    pub limit: u32,
 }
 
 /// A limit that an upstream told.
@@ -214,6 +227,8 @@ pub struct SharedRow {
     pub starts: Vec<(AskId, StoreTime, Ledger)>,
     /// Starts of which only the number is known.
     pub counted: Vec<Counted>,
+    /// What nodes have configured, by node; of those that told so.
+    pub configured: Vec<(NodeId, Vec<Configured>)>,
     /// The shares that members have of its windows.
     pub shares: Vec<(NodeId, Ledger, Window, u32)>,
 }

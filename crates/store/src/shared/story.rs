@@ -78,6 +78,7 @@ parts!(
     older_data_is_mended,
     what_is_handed_in_is_merged,
     a_flushed_store_has_another_epoch,
+    spacing_waits_for_those_who_are_there,
     somebody_new_at_an_emptied_store_waits_for_those_who_are_there,
     who_was_waited_for_is_so_in_the_next_epoch,
     starts_of_older_data_are_as_old_as_their_node_says,

@@ -237,6 +237,12 @@ fn whole() -> Schema {
         ("limits", list(limit())),
         ("told_to_wait", node()),
         ("switched_off_at", node()),
+        (
+            "limits_differ",
+            text()
+                .or_null()
+                .about("A sentence, where nodes have configured different limits."),
+        ),
     ]);
     object(fields())
         .with([

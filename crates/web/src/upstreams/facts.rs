@@ -1,6 +1,7 @@
 //! Further facts about an upstream, for its own page.
 
-use weir_engine::{Kind, Standing, dispatch::MAX_CLASSES};
+use weir_engine::dispatch::{Budget, MAX_CLASSES};
+use weir_engine::{DifferingLimit, Kind, SharedUse, Standing, window_name};
 
 use super::{
     limit::UpstreamLimit,
@@ -145,11 +146,34 @@ fn shared(sight: &Sight<'_>) -> Vec<(&'static str, String)> {
     if !used.is_empty() {
         facts.push(("Used by all nodes", used.join(", ")));
     }
+    let differ = limits_differ(&seen);
+    facts.extend(differ.map(|differ| ("Limits", escape(&differ).to_string())));
     let told = seen.throttled_at.as_deref();
     facts.extend(told.map(|node| ("Told to wait", format!("node {}", escape(node)))));
     let off = seen.off_at.as_deref();
     facts.extend(off.map(|node| ("Switched off at", format!("node {}", escape(node)))));
     facts
+}
+
+/// `Limits differ between nodes: 100 per day here, 200 per day at birch.`
+pub(super) fn limits_differ(seen: &SharedUse) -> Option<String> {
+    let said = |one: &DifferingLimit, limit: Option<u32>| {
+        let what = match one.budget {
+            Budget::Grab => " downloads",
+            Budget::Query | Budget::Side => "",
+        };
+        let limit = limit.map_or_else(|| "no limit".to_owned(), grouped);
+        format!("{limit}{what} per {}", window_name(one.window))
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for one in &seen.differing {
+        let here = format!("{} here", said(one, one.here));
+        if !parts.contains(&here) {
+            parts.push(here);
+        }
+        parts.push(format!("{} at {}", said(one, one.there), one.node));
+    }
+    (!parts.is_empty()).then(|| format!("Limits differ between nodes: {}.", parts.join(", ")))
 }
 
 /// `412: 409 done, 3 timed out`.

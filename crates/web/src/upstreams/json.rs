@@ -11,6 +11,7 @@ use weir_engine::{Kind, OwnDecision, Record, Standing, dispatch::Moment};
 
 use super::{
     decisions::{DecisionPlace, FoundDecision, Itself, newest, tell_one},
+    facts::limits_differ,
     limit::UpstreamLimit,
     list,
     parts::NEXT,
@@ -140,6 +141,7 @@ pub(super) async fn one(
             "limits": limits.map(|limit| limit.json(times)).collect::<Vec<_>>(),
             "told_to_wait": seen.throttled_at.as_deref(),
             "switched_off_at": seen.off_at.as_deref(),
+            "limits_differ": limits_differ(&seen),
         })
     });
     let facts = sight.upstreams.facts(id).into_iter();

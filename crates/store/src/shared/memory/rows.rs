@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use crate::shared::words::millis;
 use crate::shared::{
-    Answer, Ask, AskId, Beat, Claim, Counted, Entry, Epoch, Grant, HAND_IN, HERE, HandIn,
-    HandedStart, Lease, Leave, LogAnswer, LogKey, Lost, MOST_COUNTED, MOST_ENTRIES, MOST_LIMITS,
-    MOST_MEMBERS, MOST_STARTS, Member, NodeId, NodeState, OFF_WAIT, Place, Pulse, Question,
-    Refusal, SETTLE, SILENT, Share, ShareWish, SharedRow, StoreTime, Stream, StreamEnd, Switched,
-    Table, TableChanges, Told, ToldLimit, UNCERTAIN_WAIT, USE_WITHIN, UpstreamKey, Version,
-    nominal_share, shortened,
+    Answer, Ask, AskId, Beat, Claim, Configured, Counted, Entry, Epoch, Grant, HAND_IN, HERE,
+    HandIn, HandedStart, Lease, Leave, LogAnswer, LogKey, Lost, MOST_CONFIGURED, MOST_COUNTED,
+    MOST_ENTRIES, MOST_LIMITS, MOST_MEMBERS, MOST_STARTS, Member, NodeId, NodeState, OFF_WAIT,
+    Place, Pulse, Question, Refusal, SETTLE, SILENT, Share, ShareWish, SharedRow, StoreTime,
+    Stream, StreamEnd, Switched, Table, TableChanges, Told, ToldLimit, UNCERTAIN_WAIT, USE_WITHIN,
+    UpstreamKey, Version, nominal_share, shortened,
 };
 use crate::state::{Ledger, Window};
 
@@ -85,6 +85,7 @@ struct UpstreamRow {
     throttled: Option<(u64, NodeId, String)>,
     switched: Option<Switched>,
     limits: BTreeMap<(Ledger, Window), ToldLimit>,
+    configured: BTreeMap<NodeId, Vec<Configured>>,
     ledgers: BTreeMap<Ledger, LedgerRow>,
     shares: BTreeMap<(Ledger, Window), BTreeMap<NodeId, u32>>,
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::wire::{self, Fields};
 use crate::shared::{
-    Answer, Counted, Grant, HERE, Lost, MOST_ADDRESSES, MOST_MEMBERS, MOST_SHARES, Member,
-    NodeState, Pulse, Refusal, Share, SharedRow, StoreTime, Switched, ToldLimit, shortened,
+    Answer, Configured, Counted, Grant, HERE, Lost, MOST_ADDRESSES, MOST_MEMBERS, MOST_SHARES,
+    Member, NodeState, Pulse, Refusal, Share, SharedRow, StoreTime, Switched, ToldLimit, shortened,
 };
 use crate::state::Window;
 
@@ -126,6 +126,16 @@ pub(super) fn read_answer(mut reply: Fields) -> Result<Answer, Lost> {
     })
 }
 
+fn read_configured(text: &str) -> Result<Configured, Lost> {
+    let mut parts = text.split(':');
+    let mut next = || parts.next().map_or_else(Fields::unknown, Ok);
+    Ok(Configured {
+        ledger: wire::ledger(next()?)?,
+        window: Window(wire::parse(next()?.as_bytes())?),
+        limit: wire::parse(next()?.as_bytes())?,
+    })
+}
+
 pub(super) fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, Lost> {
     let mut fields: HashMap<String, Vec<u8>> = HashMap::new();
     let mut flat = reply.fields()?;
@@ -160,6 +170,14 @@ pub(super) fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, L
             break;
         }
     }
+    for (name, value) in &fields {
+        if let Some(node) = name.strip_prefix("configured:") {
+            let text = String::from_utf8_lossy(value);
+            let limits: Result<Vec<_>, Lost> = text.split(',').map(read_configured).collect();
+            row.configured.push((wire::node(node)?, limits?));
+        }
+    }
+    row.configured.sort();
     for (name, value) in &fields {
         let Some(name) = name.strip_prefix("limit:") else {
             continue;

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use weir_testkit::redis::Redis;
 
 use super::super::story::id;
-use super::super::{HandedStart, MemoryStore, Share, ShareWish, Switched, ToldLimit};
+use super::super::{Configured, HandedStart, MemoryStore, Share, ShareWish, Switched, ToldLimit};
 use super::tests::open;
 use super::*;
 use crate::state::{Ledger, Window};
@@ -77,7 +77,15 @@ fn switched(random: &mut Rng, now: u64) -> Switched {
 }
 
 fn told(random: &mut Rng, now: u64, next: u64) -> Told {
-    match random.u8(0..8) {
+    match random.u8(0..9) {
+        8 => Told::Configured(
+            node(random),
+            some(random, 3, |random| Configured {
+                ledger: ledger(random),
+                window: window(random),
+                limit: limit(random),
+            }),
+        ),
         0 => Told::Unused(id(random.u64(1..5), random.u64(0..next + 1))),
         1..=3 => Told::Started {
             id: id(random.u64(1..5), 1_000_000 + random.u64(0..40)),

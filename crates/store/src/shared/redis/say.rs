@@ -1,7 +1,10 @@
 //! What a call is made of, as arguments of its script.
 
 use super::wire::Args;
-use crate::shared::{HandedStart, Stream, Switched, Table, Told, ToldLimit, shortened};
+use crate::shared::{
+    Configured, HandedStart, MOST_CONFIGURED, Stream, Switched, Table, Told, ToldLimit, shortened,
+};
+use crate::state::Ledger;
 
 pub(super) fn table_name(table: Table) -> &'static str {
     match table {
@@ -64,6 +67,18 @@ pub(super) fn put_told(args: &mut Args, told: &Told) {
             put_limit(args, *limit);
         }
         Told::Switched(switched) => put_switched(args, switched),
+        Told::Configured(node, limits) => {
+            args.text("configured").node(*node);
+            let one = |one: &Configured| {
+                let ledger = match one.ledger {
+                    Ledger::Query => "q",
+                    Ledger::Grab => "g",
+                };
+                format!("{ledger}:{}:{}", one.window.0, one.limit)
+            };
+            let all: Vec<String> = limits.iter().take(MOST_CONFIGURED).map(one).collect();
+            args.text(&all.join(","));
+        }
         Told::Cleared => {
             args.text("cleared");
         }

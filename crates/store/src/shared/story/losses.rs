@@ -253,6 +253,41 @@ pub(in crate::shared) async fn a_flushed_store_has_another_epoch(stage: &dyn Sta
     assert_eq!((pulse.epoch, pulse.missing), (Epoch(79), nodes(&[1])));
 }
 
+pub(in crate::shared) async fn spacing_waits_for_those_who_are_there(stage: &dyn Stage) {
+    join(stage, &[1, 2]).await;
+    stage.flush().await;
+    let store = stage.node(0);
+    let spaced = |number| Ask {
+        gap: Some(secs(5)),
+        ..ask(stage, id(1, number), &[])
+    };
+    let refusal = refused(&*store, spaced(1)).await;
+    assert_eq!(refusal, (secs(1), Refusal::HandingIn));
+    let pulse = store.beat(beat(1, &[])).await.unwrap();
+    // Whoever is there has five seconds to say that it wants to be left alone; nobody is waited for beyond that.
+    stage.advance(secs(4));
+    let refusal = refused(&*store, spaced(2)).await;
+    assert_eq!(refusal, (secs(1), Refusal::HandingIn));
+    let throttled = HandIn {
+        node: NodeId(2),
+        epoch: pulse.epoch,
+        throttled: vec![(UP, secs(30), "busy".into())],
+        ..HandIn::default()
+    };
+    store.hand_in(throttled).await.unwrap();
+    stage.advance(secs(1));
+    let refusal = refused(&*store, spaced(3)).await;
+    assert!(
+        matches!(refusal.1, Refusal::Throttled { .. }),
+        "{refusal:?}"
+    );
+    stage.advance(secs(30));
+    assert!(granted(&*store, spaced(4)).await);
+    // What is neither limited nor spaced has nothing to wait for.
+    stage.flush().await;
+    assert!(granted(&*store, ask(stage, id(1, 5), &[])).await);
+}
+
 pub(in crate::shared) async fn somebody_new_at_an_emptied_store_waits_for_those_who_are_there(
     stage: &dyn Stage,
 ) {

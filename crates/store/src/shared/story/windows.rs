@@ -101,7 +101,7 @@ pub(in crate::shared) async fn a_repeat_gets_the_same_answer_and_a_late_ask_chan
 }
 
 pub(in crate::shared) async fn the_gap_is_kept_by_all(stage: &dyn Stage) {
-    // Without a window there is nothing to wait for, not even for members.
+    join(stage, &[1, 2]).await;
     let store = stage.node(0);
     let spaced = |node, number, gap| Ask {
         gap: Some(gap),

@@ -6,7 +6,9 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_engine::{Options, Outcome, Weather};
-use weir_store::shared::{AskId, MemoryStore, NodeId, SharedStore, StoreTime, Told, UpstreamKey};
+use weir_store::shared::{
+    AskId, Configured, MemoryStore, NodeId, SharedStore, StoreTime, Told, UpstreamKey,
+};
 use weir_store::state::Ledger;
 
 use super::front::{Sample, Says, secs};
@@ -47,7 +49,13 @@ async fn what_all_nodes_used_and_what_one_was_told_is_on_the_page() {
         by: NodeId(2),
         reason: "slow down".to_owned(),
     };
-    let told = vec![start(1), start(2), start(3), wait];
+    let other = Configured {
+        ledger: Ledger::Query,
+        window: weir_store::state::Window(3600),
+        limit: 200,
+    };
+    let other = Told::Configured(NodeId(2), vec![other]);
+    let told = vec![start(1), start(2), start(3), wait, other];
     store.tell(key, told).await.unwrap();
     let mut view = node.watch();
     let is_heard = || {
@@ -76,4 +84,8 @@ async fn what_all_nodes_used_and_what_one_was_told_is_on_the_page() {
     assert_eq!(one["all_nodes"]["limits"][0]["used"], 4);
     assert_eq!(one["all_nodes"]["told_to_wait"], "birch <b>");
     assert_eq!(one["all_nodes"]["switched_off_at"], Value::Null);
+    let differ = "Limits differ between nodes: 100 per hour here, 200 per hour at birch <b>.";
+    assert_eq!(one["all_nodes"]["limits_differ"], differ);
+    let differ = "100 per hour here, 200 per hour at birch &#60;b&#62;.</dd>";
+    assert!(page.contains(differ), "{page}");
 }

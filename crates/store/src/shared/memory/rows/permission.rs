@@ -113,12 +113,18 @@ impl Rows {
             );
         }
         let windows = row.windows(ask);
-        if !windows.is_empty() {
-            let unmet = !self.met(now, ask.id.node);
-            let handing_in = self.epoch(run).is_none() || self.handing_in(now) || unmet;
+        let is_spaced = ask.gap.is_some_and(|gap| !gap.is_zero());
+        if !windows.is_empty() || is_spaced {
+            let unmet = !windows.is_empty() && !self.met(now, ask.id.node);
+            // Spacing alone waits for those who are there: they know the last start, and who wants to be left alone.
+            let handing_in = match self.epoch(run) {
+                None => true,
+                Some(epoch) if windows.is_empty() => !epoch.is_settled(now),
+                Some(_) => self.handing_in(now) || unmet,
+            };
             if handing_in && longest.is_none() {
                 let began = self.epoch(run).map_or(now, |epoch| epoch.began);
-                let until = match self.missing(now).is_empty() {
+                let until = match windows.is_empty() || self.missing(now).is_empty() {
                     true => SETTLE,
                     false => HAND_IN,
                 };
@@ -211,6 +217,7 @@ impl Rows {
                 Told::Throttled { span, by, reason } => row.throttle(now, span, by, &reason),
                 Told::Limit(limit) => row.limit(now, limit),
                 Told::Switched(switched) => row.switch(now, switched, true),
+                Told::Configured(node, limits) => row.configure(node, limits),
                 Told::Cleared => {
                     row.throttled = None;
                     row.limits.clear();

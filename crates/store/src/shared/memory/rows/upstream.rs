@@ -89,6 +89,16 @@ impl UpstreamRow {
         }
     }
 
+    /// What a node has configured.
+    pub(super) fn configure(&mut self, node: NodeId, mut limits: Vec<Configured>) {
+        limits.truncate(MOST_CONFIGURED);
+        if limits.is_empty() {
+            self.configured.remove(&node);
+        } else if self.configured.len() < MOST_CONFIGURED || self.configured.contains_key(&node) {
+            self.configured.insert(node, limits);
+        }
+    }
+
     /// An operator switched it. `again` says whether this replaces what happened at the same moment.
     pub(super) fn switch(&mut self, now: u64, switched: Switched, again: bool) {
         let at = StoreTime(switched.at.0.min(now));
@@ -164,6 +174,7 @@ impl UpstreamRow {
             last_start: self.last.map(|(at, ..)| StoreTime(at)),
             switched: self.switched.clone(),
             limits: self.limits.values().copied().collect(),
+            configured: self.configured.clone().into_iter().collect(),
             ..SharedRow::default()
         };
         if let Some((until, by, reason)) = &self.throttled

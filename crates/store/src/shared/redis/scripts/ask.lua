@@ -40,10 +40,13 @@ if row(up).throttled then
   local it = row(up)
   consider(tonumber(it.throttled) - now, { 'throttled', it.throttled_by or '', it.throttled_reason or '' })
 end
-local unmet = #sorted > 0 and not met(node)
-local hands = #sorted > 0 and (not valid or handing_in() or unmet)
+local limited = #sorted > 0
+local unmet = limited and not met(node)
+local hands = limited and (not valid or handing_in() or unmet)
+-- Spacing alone waits for those who are there: they know the last start, and who wants to be left alone.
+if not limited and gap and tonumber(gap) > 0 then hands = not valid or not settled() end
 if hands and not why then
-  local left = (valid and began or now) + (#missing() > 0 and HAND_IN or SETTLE) - now
+  local left = (valid and began or now) + (limited and #missing() > 0 and HAND_IN or SETTLE) - now
   consider(unmet and 1000 or math.max(1, math.min(left, 1000)), { 'handing in' })
 elseif not hands then
   for _, window in ipairs(sorted) do

@@ -7,6 +7,7 @@ local USE, SILENT, SETTLE, HAND_IN, HERE = 2000, 86400000, 5000, 10000, 10000
 local DAY, LOOSE = 86400000, 60000
 local OFF_WAIT, UNCERTAIN_WAIT = 60000, 30000
 local MOST_MEMBERS, MOST_LIMITS, MOST_COUNTED, MOST_STARTS = 1000, 16, 16, 2000
+local MOST_CONFIGURED = 16
 -- What is kept for as long as anybody is there; a key that nobody writes to ends by itself.
 local LONG = 30 * DAY
 local NOBODYS = string.rep('0', 32)

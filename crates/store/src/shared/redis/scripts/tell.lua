@@ -22,6 +22,16 @@ for _ = 1, number() do
     limit(up, ledger, window, most, told)
   elseif what == 'off' or what == 'on' then
     switch(up, what, true)
+  elseif what == 'configured' then
+    local field, value, many = 'configured:' .. take(), take(), 0
+    for other in pairs(row(up)) do
+      if string.sub(other, 1, 11) == 'configured:' then many = many + 1 end
+    end
+    if value == '' then
+      set(up, field, nil)
+    elseif many < MOST_CONFIGURED or row(up)[field] then
+      set(up, field, value)
+    end
   elseif what == 'cleared' then
     local gone = { 'throttled', 'throttled_by', 'throttled_reason' }
     for field in pairs(row(up)) do
