@@ -1,6 +1,6 @@
 //! Talks to a running Weir, or to another program's API, for commands in the terminal.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
