@@ -301,7 +301,7 @@ fn a_backup_under_load_is_a_whole_weir() {
     );
     assert!(output.status.success(), "{}", printed(&output));
     assert!(
-        printed(&output).contains("put a copy of it in the place of the data directory"),
+        printed(&output).contains("replace the data directory with a copy of it"),
         "{}",
         printed(&output)
     );
