@@ -288,12 +288,12 @@ fn whoever_shares_a_call_in_vain_says_what_it_got() {
 
 #[test]
 fn every_kind_of_record_has_its_sentence() {
-    let mut seen = [false; 15];
+    let mut seen = [false; 16];
     for (what, words) in samples() {
         assert_eq!(say(what), words);
         seen[kind(&what)] = true;
     }
-    assert_eq!(seen, [true; 15], "a kind without a sample");
+    assert_eq!(seen, [true; 16], "a kind without a sample");
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn what_several_nodes_wait_for_is_told_as_it_is() {
     );
     assert_eq!(
         waits(Wait::Window, full(85, 100, 15)),
-        "harbor waits: 85 of 100 calls this hour used (15 reserved for nodes without the store), next slot 14:41."
+        "harbor waits: 85 of 100 calls used this hour (15 reserved for nodes without the store), next slot 14:41."
     );
     let claimed = Record {
         cause: Some("birch".into()),
@@ -422,11 +422,11 @@ fn no_slot_is_promised_where_only_the_others_know_it() {
         };
         assert_eq!(
             say(What::Skipped(skip)),
-            format!("harbor skipped for Sonarr: {why}, and background jobs wait at most 15 s.")
+            format!("harbor was skipped for Sonarr: {why}, and background requests wait at most 15 s.")
         );
         assert_eq!(
             say(What::Missed(skip)),
-            format!("harbor skipped for Sonarr: {why}. The call stays queued.")
+            format!("harbor was skipped for Sonarr: {why}. The request stays queued.")
         );
     }
 }
