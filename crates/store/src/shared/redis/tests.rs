@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use weir_testkit::proxy::Proxy;
-use weir_testkit::redis::Redis;
+use weir_testkit::redis::{Maker, Redis};
 
 use super::super::story::{self, Stage, tell};
 use super::*;
@@ -32,8 +32,14 @@ impl Servers {
         Self::of(vec![server], &url).await
     }
 
-    async fn cluster() -> Self {
-        let servers = Redis::start_cluster().await.unwrap();
+    async fn of_valkey() -> Self {
+        let server = Redis::start_of(Maker::Valkey, &[]).await.unwrap();
+        let url = server.url();
+        Self::of(vec![server], &url).await
+    }
+
+    async fn cluster(maker: Maker) -> Self {
+        let servers = Redis::start_cluster_of(maker).await.unwrap();
         let hosts: Vec<_> = servers
             .iter()
             .map(|server| server.address().to_string())
@@ -133,9 +139,24 @@ mod one_server {
     tell!(Servers::one());
 }
 
+mod valkey {
+    use super::*;
+
+    tell!(Servers::of_valkey());
+}
+
 #[tokio::test]
 async fn a_cluster_tells_the_story() {
-    let stage = Servers::cluster().await;
+    tell_of_a_cluster(Maker::Redis).await;
+}
+
+#[tokio::test]
+async fn a_cluster_of_valkey_tells_the_story() {
+    tell_of_a_cluster(Maker::Valkey).await;
+}
+
+async fn tell_of_a_cluster(maker: Maker) {
+    let stage = Servers::cluster(maker).await;
     story::a_window_holds_for_all_nodes_together(&stage).await;
     stage.flush().await;
     story::shares_are_given_while_they_fit(&stage).await;
