@@ -1,6 +1,7 @@
 //! `cargo xtask chaos`: three real Weirs on real stores while things go wrong, and a soak with random faults at the end.
 //!
-//! The tests are those of `crates/weir/tests/chaos`, which the ordinary test command leaves out because each takes minutes.
+//! The tests are those of `crates/weir/tests/chaos`, and those of `crates/weir/tests/serve` that the ordinary test command leaves
+//! out as well because each takes minutes.
 //! They run one after the other: several at once would mostly show how a machine behaves that has too much to do.
 
 use anyhow::Result;
@@ -16,14 +17,17 @@ pub(crate) fn run(
     filter: Option<&str>,
 ) -> Result<()> {
     setup::run(project)?;
-    // The binaries come along, and with the whole workspace they are the same as in the check.
-    let mut test = project.cargo(&["test", "--locked", "--workspace"]);
-    test.args(["--bin", "weir", "--test", "chaos", "--"])
-        .args(filter)
-        .args(["--include-ignored", "--nocapture", "--test-threads=1"])
-        .env("WEIR_MINUTES", minutes.to_string());
-    if let Some(seed) = seed {
-        test.env("WEIR_SEED", seed.to_string());
+    for (tests, which) in [("serve", "--ignored"), ("chaos", "--include-ignored")] {
+        // The binaries come along, and with the whole workspace they are the same as in the check.
+        let mut test = project.cargo(&["test", "--locked", "--workspace"]);
+        test.args(["--bin", "weir", "--test", tests, "--"])
+            .args(filter)
+            .args([which, "--nocapture", "--test-threads=1"])
+            .env("WEIR_MINUTES", minutes.to_string());
+        if let Some(seed) = seed {
+            test.env("WEIR_SEED", seed.to_string());
+        }
+        shell::run(&mut test)?;
     }
-    shell::run(&mut test)
+    Ok(())
 }

@@ -16,8 +16,8 @@ pub const ANSWER_PEERS: usize = 50;
 /// Bytes before the first event of a batch.
 pub const HEAD: usize = 5;
 
-/// The longest event: flags, info hash, an address of IPv6, downloads.
-pub const LONGEST_EVENT: usize = 1 + 20 + compact::V6 + 4;
+/// The longest event: flags, info hash, an address of IPv6, downloads, minutes.
+pub const LONGEST_EVENT: usize = 1 + 20 + compact::V6 + 4 + 2;
 
 /// The longest answer.
 pub const LONGEST_ANSWER: usize = 1 + 20 + 16 + 4 + 4 + 2 + ANSWER_PEERS * compact::V6;
@@ -28,6 +28,7 @@ const PAUSED: u8 = 1 << 3;
 const COUNTED: u8 = 1 << 4;
 const IPV6: u8 = 1 << 5;
 const DOWNLOADS: u8 = 1 << 6;
+const SILENT: u8 = 1 << 7;
 
 const GOOD: u8 = 1;
 
@@ -92,6 +93,8 @@ pub struct PeerEvent {
     pub counted: bool,
     /// How often somebody finished it, as far as the writer knows.
     pub downloads: u32,
+    /// Minutes since the peer announced, where it is told of again and did nothing; 0 for what just happened.
+    pub silent: u16,
 }
 
 impl PeerEvent {
@@ -109,7 +112,8 @@ impl PeerEvent {
             | flag(self.paused, PAUSED)
             | flag(self.counted, COUNTED)
             | flag(matches!(self.at, CompactPeer::V6(_)), IPV6)
-            | flag(self.downloads > 0, DOWNLOADS);
+            | flag(self.downloads > 0, DOWNLOADS)
+            | flag(self.silent > 0, SILENT);
         event[1..21].copy_from_slice(&self.hash.0);
         let end = match &self.at {
             CompactPeer::V4(wire) => {
@@ -123,6 +127,8 @@ impl PeerEvent {
         };
         event[end..end + 4].copy_from_slice(&self.downloads.to_le_bytes());
         let end = if self.downloads > 0 { end + 4 } else { end };
+        event[end..end + 2].copy_from_slice(&self.silent.to_le_bytes());
+        let end = if self.silent > 0 { end + 2 } else { end };
         // At once: what takes part after part of it asks for room each time.
         to.extend_from_slice(&event[..end]);
     }
@@ -136,9 +142,6 @@ impl PeerEvent {
             2 => PeerDid::Completed,
             _ => return Err(BadBatch::Meaning),
         };
-        if flags & !(KIND | SEEDER | PAUSED | COUNTED | IPV6 | DOWNLOADS) != 0 {
-            return Err(BadBatch::Meaning);
-        }
         let hash = InfoHash(bytes.take()?);
         let at = match flags & IPV6 {
             0 => CompactPeer::V4(bytes.take()?),
@@ -151,6 +154,13 @@ impl PeerEvent {
                 some => some,
             },
         };
+        let silent = match flags & SILENT {
+            0 => 0,
+            _ => match u16::from_le_bytes(bytes.take()?) {
+                0 => return Err(BadBatch::Meaning),
+                some => some,
+            },
+        };
         Ok(Self {
             hash,
             at,
@@ -159,6 +169,7 @@ impl PeerEvent {
             paused: flags & PAUSED != 0,
             counted: flags & COUNTED != 0,
             downloads,
+            silent,
         })
     }
 }
@@ -319,10 +330,10 @@ mod tests {
     prop_compose! {
         fn events()(
             hash: [u8; 20], at in peers(), kind in 0..3_u8,
-            seeder: bool, paused: bool, counted: bool, downloads: u32,
+            seeder: bool, paused: bool, counted: bool, downloads: u32, silent: u16,
         ) -> PeerEvent {
             let did = [PeerDid::IsHere, PeerDid::Left, PeerDid::Completed][usize::from(kind)];
-            PeerEvent { hash: InfoHash(hash), at, did, seeder, paused, counted, downloads }
+            PeerEvent { hash: InfoHash(hash), at, did, seeder, paused, counted, downloads, silent }
         }
     }
 

@@ -5,18 +5,15 @@
 mod moving;
 mod thread;
 
-use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use weir_store::shared::{Place, Stream};
-
 use crate::clock::{FileTime, TrackerClock, wall_seconds};
 use crate::ledger::Ledger;
 use crate::sealed;
-use crate::sharing;
+use crate::sharing::{self, Places};
 use crate::swarm::snapshot::GROUPS;
 use crate::swarm::{Swarms, seed};
 
@@ -160,10 +157,10 @@ impl Directory {
 
     /// How far streams of other nodes had been read when the files were written. If that cannot be told, they are read from
     /// their beginning.
-    pub(crate) fn read_places(&self) -> io::Result<BTreeMap<Stream, Place>> {
+    pub(crate) fn read_places(&self) -> io::Result<Places> {
         let path = self.path.join(PLACES);
         let Some(file) = read(&path)? else {
-            return Ok(BTreeMap::new());
+            return Ok(Places::default());
         };
         let places = sharing::read_places(&file).inspect_err(|error| {
             tracing::warn!(path = %path.display(), %error, "cannot tell how far other nodes' streams were read; reads them from their beginning");

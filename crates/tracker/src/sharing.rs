@@ -14,6 +14,7 @@
 //!   ([`lately`], and the minute of each peer's last announce beyond that).
 //! - *Downloads.* A `completed` counts once: who hears of it twice knows by the mark that each peer has for that. With each
 //!   peer goes how many downloads its swarm had, so that a new node does not begin at none.
+//! - *Who comes late* reads all streams from their beginning. What these lack after a leaving or a loss is told again then ([`losses`]).
 //! - *Silence.* Nobody is told that a peer went without a word: each node notices by itself, and a node that tells of a peer
 //!   again does so once in each third of `age`.
 
@@ -22,6 +23,7 @@ mod claims;
 mod figures;
 mod following;
 mod lately;
+mod losses;
 mod outlet;
 mod places;
 mod task;
@@ -37,7 +39,6 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use weir_engine::Node;
-use weir_store::shared::{Place, Stream};
 use weir_tracker_proto::nodes::ToldAnswer;
 
 use self::claims::{ClaimWish, Claims};
@@ -50,7 +51,7 @@ pub(crate) use self::answers::TrackerSaid;
 pub(crate) use self::figures::{SharingCount, SharingFigures};
 #[cfg(feature = "bench")]
 pub(crate) use self::lately::Lately;
-pub(crate) use self::outlet::{Outlet, ToldPeerState};
+pub(crate) use self::outlet::{Outlet, TakenEvents, ToldPeerState, compact};
 pub(crate) use self::places::{Places, read as read_places};
 
 /// A claim outlives its call by so much: what the tracker said has to reach the others.
@@ -90,12 +91,12 @@ pub(crate) struct SharingRules {
 }
 
 impl Sharing {
-    /// `noted` is how far streams had been read when the files were written.
+    /// `noted` is how far streams had been read when the files were written, and in which epoch.
     pub(crate) fn new(
         node: Node,
         rules: SharingRules,
         interval: u32,
-        noted: BTreeMap<Stream, Place>,
+        noted: Places,
     ) -> (Arc<Self>, SharingRings) {
         let (claims, wishes) = mpsc::channel(claims::WAITING);
         let (tell, answers) = mpsc::channel(ANSWERS);
@@ -103,7 +104,7 @@ impl Sharing {
             node,
             outlet: Arc::new(Outlet::new(rules.age, rules.private)),
             figures: SharingFigures::default(),
-            places: Arc::new(Places::new(noted)),
+            places: Arc::new(noted),
             claims: Claims(claims),
             answers: tell,
             third: Duration::from_secs(u64::from(rules.age.0) * 60) / 3,
@@ -120,6 +121,11 @@ impl Sharing {
     /// Clients announce so often from now on, in seconds.
     pub(crate) fn set_interval(&self, interval: u32) {
         self.interval.store(interval, Ordering::Relaxed);
+    }
+
+    /// For so long a place in a stream says which of it is known: what is older tells of nobody who is still there.
+    fn age(&self) -> Duration {
+        3 * self.third
     }
 
     /// How long the others can read what happened: every peer that still announces is told of more often.

@@ -4,6 +4,7 @@
 //! [`Swarms::local`]. Swarms are spread over shards with a plain lock each, held for less than a
 //! microsecond by an announce and for a bounded slice by everything else.
 
+mod again;
 mod browse;
 mod census;
 mod counts;
@@ -33,6 +34,7 @@ use self::shard::Shard;
 use self::sketch::Sketch;
 use crate::sharing::{Outlet, ToldPeerState};
 
+pub(crate) use self::again::ToldUpTo;
 pub use self::browse::{Close, Peer, SeenSwarm, Walk};
 pub use self::census::Totals;
 pub use self::counts::{LocalPeers, OtherPeers};
@@ -463,7 +465,22 @@ impl Swarms {
             last: false,
             left: false,
         };
+        let leaves = [Some(arrival.at), arrival.also].into_iter().flatten();
+        // Also of a peer that is not known here: it may have come to another node that could not tell of it yet.
+        let tell = |at: &PeerEndpoint, downloads| {
+            if let Some(outlet) = &self.outlet {
+                let peer = ToldPeerState {
+                    did: PeerDid::Left,
+                    seeder: false,
+                    paused: false,
+                    counted: false,
+                    downloads,
+                };
+                outlet.note(shard_of(hashed), &arrival.hash, at, peer);
+            }
+        };
         let Some(position) = shard.find(hashed, &arrival.hash) else {
+            leaves.for_each(|at| tell(&at, 0));
             return nobody;
         };
         shard.changed = true;
@@ -471,22 +488,12 @@ impl Swarms {
             return nobody;
         };
         let (before, mut any) = (record.cuts(), false);
-        for at in [Some(arrival.at), arrival.also].into_iter().flatten() {
-            let Some(found) = record.find(&at, &self.seed) else {
-                continue;
-            };
-            any = true;
-            self.take_out(record, &at, found);
-            if let Some(outlet) = &self.outlet {
-                let peer = ToldPeerState {
-                    did: PeerDid::Left,
-                    seeder: false,
-                    paused: false,
-                    counted: false,
-                    downloads: record.completed(),
-                };
-                outlet.note(shard_of(hashed), &arrival.hash, &at, peer);
+        for at in leaves {
+            if let Some(found) = record.find(&at, &self.seed) {
+                any = true;
+                self.take_out(record, &at, found);
             }
+            tell(&at, record.completed());
         }
         self.census.changed(before, record.cuts());
         let known = AfterAnnounce {

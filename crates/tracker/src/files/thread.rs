@@ -345,7 +345,7 @@ mod tests {
         places.set(stream, place(2));
         notes.begin(&(30..GROUPS));
         let file = notes.end(GROUPS, true).unwrap();
-        assert_eq!(noted(file)[&stream], place(1));
+        assert_eq!(noted(file).get(stream), place(1));
         // A group that could not be written: what was noted before still holds.
         notes.begin(&(0..30));
         assert_eq!(notes.end(30, false), None);
@@ -354,7 +354,7 @@ mod tests {
         // All at once.
         notes.begin(&(0..GROUPS));
         let file = notes.end(GROUPS, true).unwrap();
-        assert_eq!(noted(file)[&stream], place(2));
+        assert_eq!(noted(file).get(stream), place(2));
         notes.begin(&(0..GROUPS));
         assert_eq!(notes.end(GROUPS, true), None, "nothing is new");
         let mut alone = PlaceNotes::new(None);

@@ -18,7 +18,6 @@ mod times;
 #[path = "tests/udp.rs"]
 mod udp_trackers;
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::time::SystemTime;
@@ -27,7 +26,6 @@ use weir_config::SecretUrl;
 use weir_engine::Node;
 use weir_engine::dispatch::{Availability, Policy};
 use weir_engine::{Options as EngineOptions, Rows, Timeline, UpstreamView, WallClock, Weather};
-use weir_store::shared::Stream;
 use weir_store::state::MemoryState;
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::http::{Behaviour, Good};
@@ -42,7 +40,7 @@ use crate::ledger::{Ledger, LedgerLimits};
 use crate::policy;
 use crate::reply::TrackerRefusal;
 use crate::rules::split;
-use crate::sharing::{RunningSharing, Sharing};
+use crate::sharing::{Places, RunningSharing, Sharing};
 use crate::swarm::{SwarmCounts, Swarms};
 use crate::tally::{ListenerTally, Tallies, TallyKind};
 use crate::tracker::{Carries, ClientTerms, Tracker};
@@ -87,7 +85,7 @@ struct Before {
     away: u64,
     /// This node among others, and how far it had read what they wrote.
     node: Option<Node>,
-    places: BTreeMap<Stream, weir_store::shared::Place>,
+    places: Places,
 }
 
 impl World {
@@ -135,10 +133,10 @@ impl World {
         if let Some(past) = &restored.past {
             engine.restore_own(past);
         }
-        let sharing = before.node.clone().map(|node| {
-            let (places, interval) = (before.places.clone(), reload.terms.interval);
-            Sharing::new(node, start.sharing, interval, places)
-        });
+        let sharing = before
+            .node
+            .clone()
+            .map(|node| Sharing::new(node, start.sharing, reload.terms.interval, before.places));
         let (sharing, shared_rings) = sharing.unzip();
         let outlet = sharing.as_ref().map(|sharing| Arc::clone(&sharing.outlet));
         let swarms = Swarms::new(start.swarms, [1; 16]).shared(outlet);

@@ -1,5 +1,5 @@
-//! What happened to peers within the last ten seconds, and when: streams of several nodes are not read in the order of
-//! what they tell. Of two events of one peer the later one counts, also if it was read first.
+//! What happened to peers lately, and when: streams of several nodes are not read in the order of what they tell, least of all
+//! after an outage. Of two events of one peer the later one counts, also if it was read first.
 //!
 //! Every event of every node passes here, so a note has to cost little: it is 8 bytes in one of eight places that fill a
 //! line of the cache, which one keyed hash chooses, and is written over when eight later ones want these places. Nothing
@@ -15,9 +15,11 @@ use super::outlet::{Outlet, endpoint};
 use crate::clock::Minute;
 use crate::swarm::{PeerEndpoint, Seed, Swarms, ToldHere};
 
-/// How long an event is remembered, in milliseconds of the store.
-const LASTS: u32 = 10_000;
-/// With eight notes each, a megabyte: what six thousand peers do in each second is remembered, but for one in a hundred.
+/// How long an event is remembered, in milliseconds of the store, if no others want its place.
+const LASTS: u32 = 60 * 60 * 1000;
+/// What lies further ahead than this was noted by another clock, of a store that was replaced, and says nothing.
+const AHEAD: u32 = 10_000;
+/// With eight notes each, a megabyte: what sixty thousand peers did last is remembered, but for one in a hundred.
 const SETS: usize = 1 << 14;
 const WAYS: usize = 8;
 /// Events whose notes are fetched from memory at the same time. One after the other, most of what a note costs is waiting
@@ -31,8 +33,8 @@ struct Noted {
     /// What the hashes of swarm and peer have beside the number of the set; two peers that have the same are as good as
     /// one here.
     who: [u32; WAYS],
-    /// The low bits of the store's milliseconds. What is seven weeks old looks new again, for ten seconds, and costs its
-    /// peer one event at the worst.
+    /// The low bits of the store's milliseconds. What is seven weeks old looks new again, for an hour, and costs its peer one
+    /// event at the worst.
     then: [u32; WAYS],
 }
 
@@ -89,20 +91,20 @@ impl Lately {
     }
 
     /// Something happened to a peer at `then`, and is heard of at `now`. Says whether it is the latest as far as is known;
-    /// else it is not true any more.
+    /// else it is not true any more. It is remembered if it is `news`, and not something that is told again.
     #[inline]
-    fn note(&mut self, spot: Spot, then: u64, now: u64) -> bool {
+    fn note(&mut self, spot: Spot, then: u64, now: u64, news: bool) -> bool {
         let Spot { set, who } = spot;
         let set = &mut self.sets[set];
-        // How old something is, and ten seconds more: a clock that is ahead of ours by less does no harm.
-        let ago = |then: u32| (now as u32).wrapping_add(LASTS).wrapping_sub(then);
-        let age = (now + u64::from(LASTS)).saturating_sub(then);
-        let age = u32::try_from(age).unwrap_or(u32::MAX).min(2 * LASTS);
+        // How old something is, and a little more: a clock may be ahead of ours by that.
+        let ago = |then: u32| (now as u32).wrapping_add(AHEAD).wrapping_sub(then);
+        let age = (now + u64::from(AHEAD)).saturating_sub(then);
+        let age = u32::try_from(age).unwrap_or(u32::MAX).min(LASTS + AHEAD);
         let place = set.find(who);
         if place.is_some_and(|place| ago(set.then[place]) < age) {
             return false;
         }
-        if age < 2 * LASTS {
+        if news && age < LASTS + AHEAD {
             match place {
                 Some(place) => set.then[place] = then as u32,
                 None => set.put(who, then as u32),
@@ -112,7 +114,8 @@ impl Lately {
     }
 
     /// Takes in what another node told of peers, and hands on what came of each: `None` if something later is known, it is
-    /// nobody, or of a kind that is not believed. It happened at `then`, which is `silent` minutes ago.
+    /// nobody, or of a kind that is not believed. It happened at `then`, which is `silent` minutes ago, or so much earlier as it
+    /// says itself.
     pub(crate) fn hear(
         &mut self,
         (outlet, swarms): (&Outlet, &Swarms),
@@ -134,7 +137,10 @@ impl Lately {
             }
             self.fetch(some.iter().filter_map(|(_, at)| at.map(|(_, spot)| spot)));
             for (event, at) in some {
-                let at = at.filter(|(_, spot)| self.note(*spot, then, now));
+                let earlier = u32::from(event.silent);
+                let then = then.saturating_sub(60_000 * u64::from(earlier));
+                let at = at.filter(|(_, spot)| self.note(*spot, then, now, earlier == 0));
+                let silent = silent.saturating_add(earlier);
                 let told = at.map(|(at, _)| (at, swarms.hear(&event, at, silent, minute)));
                 heard(&event, told);
             }
@@ -154,7 +160,7 @@ impl Lately {
             }
             self.fetch(spots.iter().copied());
             for spot in spots {
-                self.note(spot, now, now);
+                self.note(spot, now, now, true);
             }
         }
     }
@@ -219,11 +225,11 @@ mod tests {
     const PEER: PeerEndpoint = PeerEndpoint::V4([8, 8, 8, 8, 0, 1]);
 
     fn note(lately: &mut Lately, hash: &[u8; 20], at: &PeerEndpoint, then: u64, now: u64) -> bool {
-        lately.note(lately.spot(hash, at), then, now)
+        lately.note(lately.spot(hash, at), then, now, true)
     }
 
     #[test]
-    fn what_is_older_than_the_latest_is_ignored_for_ten_seconds() {
+    fn what_is_older_than_the_latest_is_ignored_for_an_hour() {
         let mut lately = Lately::new(&Seed::new([1; 16]));
         let six = PeerEndpoint::new("2001:db8::1".parse().unwrap(), 1);
         for at in [PEER, six] {
@@ -238,12 +244,20 @@ mod tests {
                 "of the same time"
             );
             assert!(note(&mut lately, &[1; 20], &at, 6_000, 6_000));
-            assert!(!note(&mut lately, &[1; 20], &at, 5_999, 15_999));
-            assert!(note(&mut lately, &[1; 20], &at, 5_999, 16_000), "forgotten");
+            let hour = u64::from(LASTS);
+            assert!(!note(&mut lately, &[1; 20], &at, 5_999, hour + 5_999));
             assert!(
-                note(&mut lately, &[1; 20], &at, 5_000, 16_000),
+                note(&mut lately, &[1; 20], &at, 5_999, hour + 6_000),
+                "forgotten"
+            );
+            assert!(
+                note(&mut lately, &[1; 20], &at, 5_000, hour + 6_000),
                 "and too old to be noted"
             );
+            // A store was replaced whose clock was ahead.
+            assert!(note(&mut lately, &[1; 20], &at, 90_000, 90_000));
+            assert!(!note(&mut lately, &[1; 20], &at, 81_000, 81_000));
+            assert!(note(&mut lately, &[1; 20], &at, 70_000, 70_000));
         }
     }
 
@@ -277,6 +291,42 @@ mod tests {
         assert!(remembered > SETS * WAYS / 2 * 98 / 100, "{remembered}");
     }
 
+    /// Who tells everything again may not have read yet that one of them left within the last minute.
+    #[test]
+    fn what_is_told_again_is_older_than_a_goodbye_and_is_not_remembered() {
+        let swarms = Swarms::new(RULES, [1; 16]);
+        let outlet = Outlet::new(RULES.age, false);
+        let mut lately = Lately::new(&Seed::new([1; 16]));
+        let (now, minute) = (900_000, Minute::START.plus(15));
+        let mut hear = |did, silent, then| {
+            let event = PeerEvent {
+                hash: InfoHash([7; 20]),
+                at: CompactPeer::V4([8, 8, 8, 8, 1, 1]),
+                did,
+                seeder: false,
+                paused: false,
+                counted: false,
+                downloads: 0,
+                silent,
+            };
+            let mut told = None;
+            let heard = |_: &PeerEvent, came: Option<(PeerEndpoint, ToldHere)>| {
+                told = came.map(|(_, came)| came);
+            };
+            let (of, events) = ((&outlet, &swarms), std::iter::once(event));
+            let ago = u32::try_from((now - then) / 60_000).unwrap();
+            lately.hear(of, events, (then, now), (ago, minute), heard);
+            told
+        };
+        assert_eq!(hear(PeerDid::IsHere, 2, now), Some(ToldHere::Came));
+        let gone = hear(PeerDid::Left, 0, now - 200_000);
+        assert_eq!(gone, Some(ToldHere::Ignored), "it announced since");
+        let gone = hear(PeerDid::Left, 0, now - 200);
+        assert!(matches!(gone, Some(ToldHere::Left { .. })), "{gone:?}");
+        assert_eq!(hear(PeerDid::IsHere, 1, now), None);
+        assert_eq!(hear(PeerDid::IsHere, 0, now), Some(ToldHere::Came));
+    }
+
     /// Some are looked at together; what comes of each is the same as one after the other, and in the same order.
     #[test]
     fn what_is_told_of_many_peers_at_once_is_heard_of_each_in_its_order() {
@@ -291,6 +341,7 @@ mod tests {
             paused: false,
             counted: false,
             downloads: 0,
+            silent: 0,
         };
         let private = PeerEvent {
             at: CompactPeer::V4([10, 0, 0, 1, 1, 1]),

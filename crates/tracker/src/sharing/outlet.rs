@@ -17,7 +17,7 @@ use crate::swarm::PeerEndpoint;
 /// As many buffers as no number of listener threads makes crowded.
 const BUFFERS: usize = 64;
 /// Bytes of one buffer. All together hold what a hundred thousand peers do within a fifth of a second.
-const BUFFER: usize = 60 << 10;
+pub(super) const BUFFER: usize = 60 << 10;
 
 /// What is on its way to the other nodes.
 #[derive(Debug)]
@@ -104,6 +104,7 @@ impl Outlet {
             paused: peer.paused,
             counted: peer.counted,
             downloads: peer.downloads,
+            silent: 0,
         };
         let mut buffer = self.buffers[shard % BUFFERS].lock();
         if buffer.bytes.len() + LONGEST_EVENT > BUFFER {

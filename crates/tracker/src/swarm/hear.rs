@@ -135,6 +135,7 @@ mod tests {
             paused: false,
             counted: false,
             downloads: 0,
+            silent: 0,
         }
     }
 

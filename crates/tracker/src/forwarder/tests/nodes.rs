@@ -386,6 +386,160 @@ async fn who_was_away_for_a_day_and_who_is_new_are_whole() {
     }
 }
 
+/// Peers of the first node and the second: more than one swarm, seeders, downloads, and a peer of minutes ago.
+async fn announce_some(one: &One, two: &One) {
+    one.world.announce(1, 1).await;
+    one.world.event(1, 2, Event::Completed).await;
+    two.world.announce(2, 3).await;
+    a_second().await;
+    jump(20 * MINUTE).await;
+    two.world.event(1, 4, Event::Completed).await;
+    one.world.announce(2, 5).await;
+    a_second().await;
+}
+
+/// Whether a node has exactly those peers, each as old as it is.
+fn assert_some(node: &One) {
+    let told = [1, 2].map(|swarm| node.told(swarm));
+    assert_eq!(told, [(2, 1, 2), (0, 2, 0)], "node {}", node.id);
+    // Who announced twenty minutes before the others is forgotten that much sooner.
+    let now = node.world.clock.now().minute;
+    let past = |minutes| {
+        for shard in 0..crate::swarm::SHARDS {
+            node.world.tracker.swarms.sweep(shard, now.plus(minutes));
+        }
+    };
+    past(180 - 22);
+    assert_eq!(node.world.tracker.swarms.totals().peers(), 5);
+    past(180 - 15);
+    assert_eq!(node.world.tracker.swarms.totals().peers(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_after_a_node_has_left_is_whole() {
+    let mut nodes = Nodes::new();
+    let config = shared();
+    let [one, two, three] = [
+        nodes.start(11, &config).await,
+        nodes.start(12, &config).await,
+        nodes.start(13, &config).await,
+    ];
+    announce_some(&one, &two).await;
+    one.world.sharing.as_ref().unwrap().stop().await;
+    one.stop.cancel();
+    a_second().await;
+    a_second().await;
+    let written = [
+        two.count(SharingCount::Written),
+        three.count(SharingCount::Written),
+    ];
+    assert_eq!(written, [2, 0], "nobody needs it yet");
+    // Its number is the lowest, and it knows nobody.
+    let new = nodes.start(1, &config).await;
+    assert_eq!(
+        three.count(SharingCount::Written),
+        0,
+        "one of them is enough"
+    );
+    assert_eq!(two.count(SharingCount::Written), 2 + 5);
+    // Once is enough for all who come.
+    let newer = nodes.start(2, &config).await;
+    assert_eq!(two.count(SharingCount::Written), 2 + 5);
+    for node in [&new, &newer] {
+        assert_some(node);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_after_the_store_was_emptied_is_whole() {
+    let mut nodes = Nodes::new();
+    let config = shared();
+    let one = nodes.start(11, &config).await;
+    let two = nodes.start(12, &config).await;
+    announce_some(&one, &two).await;
+    nodes.store.restart_empty();
+    tokio::time::sleep(30 * SECOND).await;
+    let new = nodes.start(1, &config).await;
+    assert_some(&new);
+    let written = [&one, &two, &new].map(|node| node.count(SharingCount::Written));
+    assert_eq!(written, [3 + 5, 2, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clean_restart_tells_nothing_again_and_brings_nobody_back() {
+    let mut nodes = Nodes::new();
+    let config = shared();
+    let [one, two, three] = nodes.three(&config).await;
+    one.world.announce(1, 7).await;
+    one.world.announce(1, 8).await;
+    jump(10 * MINUTE).await;
+    two.world.event(1, 7, Event::Stopped).await;
+    a_second().await;
+    // Longer ago than anybody remembers what happened, and still in the streams.
+    jump(80 * MINUTE).await;
+    let written = |nodes: [&One; 2]| nodes.map(|node| node.count(SharingCount::Written));
+    assert_eq!(written([&two, &three]), [1, 0]);
+    let one = nodes.again(one, MINUTE, &config, true).await;
+    for node in [&one, &two, &three] {
+        assert!(node.has(1, 8) && !node.has(1, 7), "node {}", node.id);
+    }
+    assert_eq!(written([&two, &three]), [1, 0]);
+    assert_eq!(one.count(SharingCount::Written), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_came_and_left_elsewhere_during_an_outage_is_gone_when_it_is_over() {
+    let mut nodes = Nodes::new();
+    let config = shared();
+    let [one, two, three] = nodes.three(&config).await;
+    three.world.announce(1, 8).await;
+    a_second().await;
+    for node in [&one, &two, &three] {
+        node.store.cut(true);
+    }
+    // Two that only the first knows, one of them in a swarm of its own, and one that all know. That they are gone is told first.
+    one.world.announce(1, 7).await;
+    one.world.announce(2, 7).await;
+    one.world.event(1, 8, Event::Completed).await;
+    tokio::time::sleep(30 * SECOND).await;
+    two.world.event(1, 7, Event::Stopped).await;
+    two.world.event(2, 7, Event::Stopped).await;
+    two.world.event(1, 8, Event::Stopped).await;
+    tokio::time::sleep(30 * SECOND).await;
+    two.store.cut(false);
+    three.store.cut(false);
+    tokio::time::sleep(5 * SECOND).await;
+    one.store.cut(false);
+    tokio::time::sleep(5 * SECOND).await;
+    let four = nodes.start(4, &config).await;
+    for node in [&one, &two, &three, &four] {
+        let has = [(1, 7), (2, 7), (1, 8)].map(|(swarm, peer)| node.has(swarm, peer));
+        assert_eq!(has, [false; 3], "node {}", node.id);
+    }
+    assert!(one.count(SharingCount::Written) >= 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_announces_while_an_older_goodbye_is_read_stays() {
+    let mut nodes = Nodes::new();
+    let [one, two, three] = nodes.three(&shared()).await;
+    one.world.announce(1, 7).await;
+    a_second().await;
+    two.world.event(1, 7, Event::Stopped).await;
+    while two.count(SharingCount::Written) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // It stands in the stream; the answer to whoever asks is under way for a while.
+    one.store.fail(Fault::Slow(Duration::from_millis(400)));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(one.has(1, 7), "it was read already");
+    one.world.event(1, 7, Event::Completed).await;
+    a_second().await;
+    for node in [&one, &two, &three] {
+        assert!(node.has(1, 7), "node {}", node.id);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_was_done_while_the_store_was_away_is_told_when_it_is_back() {
     let mut nodes = Nodes::new();
@@ -494,6 +648,7 @@ async fn hostile_bytes_in_a_stream_change_nothing_and_stop_nothing() {
         paused: false,
         counted: false,
         downloads: u32::MAX,
+        silent: 0,
     };
     let batch = |events: &[PeerEvent]| {
         let mut batch = Vec::new();
