@@ -316,6 +316,54 @@ fn a_file_that_was_edited_by_hand_and_cannot_be_read_is_not_overwritten() {
 }
 
 #[test]
+fn one_that_runs_is_not_said_to_be_gone_while_the_file_has_mistakes() {
+    let rig = Rig::start("");
+    let url = "http://127.0.0.1:9/api";
+    let entry = json!({ "name": "a", "url": url, "api_key": "the-k3y" });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let form = ask(rig.web, "GET /upstreams/search/a/edit", KEY);
+    let seen = hidden(&form, "_revision").to_owned();
+    let path = rig.dir.path().join("data/upstreams.yaml");
+    let good = file(&rig);
+    std::fs::write(&path, good.clone() + "    - [oops\n").unwrap();
+
+    let place = "data/upstreams.yaml:";
+    for page in ["edit", "remove"] {
+        let page = ask(rig.web, &format!("GET /upstreams/search/a/{page}"), KEY);
+        assert!(page.contains(place), "{page}");
+        assert!(!page.starts_with("HTTP/1.1 404"), "{page}");
+    }
+    let (status, problem) = get(rig.web, "GET /api/v1/upstreams/search/a/entry");
+    assert_eq!(status, 422, "{problem}");
+    let told = problem["mistakes"][0].as_str().unwrap();
+    assert!(told.contains(place), "{told}");
+    assert_eq!(get(rig.web, "GET /api/v1/upstreams/search/b/entry").0, 404);
+
+    let change = [
+        ("name", "a"),
+        ("url", url),
+        ("priority", "7"),
+        ("_revision", seen.as_str()),
+        ("_do", "save"),
+    ];
+    let refused = submit(&rig, "/upstreams/search/a/edit", &change);
+    assert!(refused.starts_with("HTTP/1.1 422"), "{refused}");
+    assert!(
+        refused.contains("the configuration has mistakes") && refused.contains(place),
+        "{refused}"
+    );
+    assert!(!refused.contains("was removed"), "{refused}");
+    assert!(refused.contains("value=\"7\""), "{refused}");
+    assert_eq!(hidden(&refused, "_revision"), seen);
+
+    // The same form again when the file is right.
+    std::fs::write(&path, good).unwrap();
+    let saved = submit(&rig, "/upstreams/search/a/edit", &change);
+    assert!(saved.starts_with("HTTP/1.1 303"), "{saved}");
+    assert!(file(&rig).contains("api_key: the-k3y\n      priority: 7"));
+}
+
+#[test]
 fn with_a_full_disk_nothing_is_lost_and_it_says_so() {
     let dir = TempDir::new().unwrap();
     config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
