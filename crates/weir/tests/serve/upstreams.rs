@@ -364,6 +364,55 @@ fn one_that_runs_is_not_said_to_be_gone_while_the_file_has_mistakes() {
 }
 
 #[test]
+fn nobody_replaces_a_change_that_no_form_has_shown() {
+    let rig = Rig::start("");
+    let url = "http://127.0.0.1:9/api";
+    let entry = json!({ "name": "a", "url": url });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let form = ask(rig.web, "GET /upstreams/search/a/edit", KEY);
+    let seen = hidden(&form, "_revision").to_owned();
+    let other = json!({ "entry": { "name": "a", "url": url, "priority": 3 } });
+    let changed = send(rig.web, "PUT /api/v1/upstreams/search/a", &other);
+    assert_eq!(changed.0, 200, "{changed:?}");
+
+    // A restart has forgotten the secret that was typed.
+    let change = |revision: &str, secret: (&str, &str)| {
+        let fields = [
+            ("name", "a"),
+            ("url", url),
+            ("_revision", revision),
+            secret,
+            ("_do", "save"),
+        ];
+        submit(&rig, "/upstreams/search/a/edit", &fields)
+    };
+    let refused = change(&seen, ("_kept", "0123456789abcdef"));
+    assert!(
+        refused.contains("is not remembered any more. Enter it again."),
+        "{refused}"
+    );
+    let again = change(hidden(&refused, "_revision"), ("api_key", "the-k3y"));
+    assert!(again.starts_with("HTTP/1.1 409"), "{again}");
+    assert!(again.contains("Saved meanwhile: 3."), "{again}");
+    assert!(file(&rig).contains("priority: 3"), "{}", file(&rig));
+
+    // Nor is it removed by whoever mistyped its name.
+    let remove = |revision: &str, name: &str| {
+        let fields = [("confirm", name), ("_revision", revision)];
+        submit(&rig, "/upstreams/search/a/remove", &fields)
+    };
+    let refused = remove(&seen, "b");
+    let again = remove(hidden(&refused, "_revision"), "a");
+    assert!(again.starts_with("HTTP/1.1 409"), "{again}");
+    assert_eq!(names(&rig), ["a"]);
+    let removed = remove(hidden(&again, "_revision"), "a");
+    assert!(removed.starts_with("HTTP/1.1 303"), "{removed}");
+
+    // Whoever has seen it replaces it.
+    assert_eq!(names(&rig), [""; 0]);
+}
+
+#[test]
 fn with_a_full_disk_nothing_is_lost_and_it_says_so() {
     let dir = TempDir::new().unwrap();
     config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
