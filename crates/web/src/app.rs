@@ -89,6 +89,8 @@ struct Inner {
     /// Paths of the API that are in the document.
     described: Vec<&'static str>,
     tried: TriedFiles,
+    /// `state.db`.
+    state: File,
     first_run: FirstRun,
     heard: Heard,
     demo: DemoMark,
@@ -234,6 +236,7 @@ impl App {
             described: operations.iter().map(|(one, _)| one.address()).collect(),
             tried: TriedFiles::new(files),
             first_run: FirstRun::open(state.clone())?,
+            state: state.clone(),
             heard,
             demo,
         })))
@@ -580,6 +583,11 @@ impl App {
 
     pub(crate) fn tried_files(&self) -> &TriedFiles {
         &self.0.tried
+    }
+
+    /// Whether `state.db` takes writes now.
+    pub(crate) async fn can_write(&self) -> bool {
+        self.0.state.try_write().await.is_ok()
     }
 
     pub(crate) fn first_run(&self) -> &FirstRun {

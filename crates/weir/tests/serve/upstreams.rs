@@ -1253,6 +1253,72 @@ fn an_import_names_the_rows_that_are_refused_and_ticks_none_that_is_disabled_the
 }
 
 #[test]
+fn with_a_full_disk_an_import_adds_nothing_and_stays_ticked() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let (weir, web) = Weir::start_on_full_disk(dir.path());
+    let rig = Rig::of(weir, web, dir);
+    let url = prowlarr(&json!([
+        { "id": 1, "name": "One", "protocol": "torrent" },
+        { "id": 2, "name": "Two", "protocol": "usenet" },
+    ]));
+    let page = listed(&rig, &url);
+    let add = |page: &str| {
+        let kept = hidden(page, "_kept");
+        submit(
+            &rig,
+            "/upstreams/import/add",
+            &[("pick", "1"), ("_kept", kept)],
+        )
+    };
+    rig.weir.limit_files("64");
+    let refused = add(&page);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(
+        refused.contains("upstreams.yaml cannot be written. Is the disk full?"),
+        "{refused}"
+    );
+    assert!(!row(&refused, 0).starts_with(" checked"), "{refused}");
+    assert!(row(&refused, 1).starts_with(" checked"), "{refused}");
+    assert_eq!((file(&rig).as_str(), names(&rig).len()), ("", 0));
+    rig.weir.limit_files("unlimited");
+    let added = add(&refused);
+    assert!(added.starts_with("HTTP/1.1 303"), "{added}");
+    assert_eq!(names(&rig), ["Two"]);
+}
+
+#[test]
+fn with_a_full_disk_a_switch_says_that_a_restart_would_undo_it() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let (weir, web) = Weir::start_on_full_disk(dir.path());
+    let rig = Rig::of(weir, web, dir);
+    let entry = json!({ "name": "a", "url": "http://127.0.0.1:9/api" });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let act = |action: &str| {
+        let line = format!("POST /api/v1/upstreams/search/a/{action}");
+        send(rig.web, &line, &json!({ "reason": "account renewal" })).1
+    };
+    rig.weir.limit_files("64");
+    let off = act("disable");
+    let said = off["sentence"].as_str().unwrap();
+    assert!(
+        said.contains("not on disk yet") && said.contains("state.db cannot be written"),
+        "{said}"
+    );
+    assert_eq!(off["upstream"]["state"], "manual", "{off}");
+    rig.weir.limit_files("unlimited");
+    let on = act("enable");
+    assert_eq!(on["result"], "done", "{on}");
+    // A form leads to a page that says the same.
+    rig.weir.limit_files("64");
+    let moved = submit(&rig, "/upstreams/search/a/disable", &[("reason", "x")]);
+    let (_, to) = moved.split_once("location: ").unwrap();
+    let page = ask(rig.web, &format!("GET {}", to.lines().next().unwrap()), KEY);
+    assert!(page.contains("This is not on disk yet"), "{page}");
+}
+
+#[test]
 fn an_import_says_how_many_are_not_listed() {
     let rig = Rig::start("");
     let indexers = |count: u32| {
