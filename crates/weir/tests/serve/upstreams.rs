@@ -1253,6 +1253,34 @@ fn an_import_names_the_rows_that_are_refused_and_ticks_none_that_is_disabled_the
 }
 
 #[test]
+fn an_import_keeps_the_key_that_was_typed_when_the_address_is_wrong() {
+    let rig = Rig::start("");
+    let right = prowlarr(&json!([{ "id": 1, "name": "Good", "protocol": "torrent" }]));
+    let first = [("program", "prowlarr"), ("url", "nonsense"), ("key", "k3y")];
+    let refused = submit(&rig, "/upstreams/import", &first);
+    assert!(refused.starts_with("HTTP/1.1 422"), "{refused}");
+    assert!(!refused.contains("k3y"), "it is not sent back: {refused}");
+    let kept = hidden(&refused, "_kept").to_owned();
+    let again = |token: &str| {
+        let fields = [
+            ("program", "prowlarr"),
+            ("url", &right),
+            ("key", ""),
+            ("_kept", token),
+        ];
+        submit(&rig, "/upstreams/import", &fields)
+    };
+    let page = again(&kept);
+    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+    assert!(row(&page, 0).contains("Good"), "{page}");
+    let unknown = again("0123456789abcdef");
+    assert!(
+        unknown.contains("Enter the API key of the program."),
+        "{unknown}"
+    );
+}
+
+#[test]
 fn with_a_full_disk_an_import_adds_nothing_and_stays_ticked() {
     let dir = TempDir::new().unwrap();
     config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
