@@ -364,6 +364,27 @@ fn one_that_runs_is_not_said_to_be_gone_while_the_file_has_mistakes() {
 }
 
 #[test]
+fn a_key_that_was_typed_before_it_was_tried_can_be_dropped_again() {
+    let rig = Rig::start("");
+    let add = |more: &[(&str, &str)]| {
+        let url = ("url", "http://127.0.0.1:9/api");
+        let fields = [&[("name", "a"), url], more].concat();
+        submit(&rig, "/upstreams/add?front=search", &fields)
+    };
+    let tried = add(&[("api_key", "the-k3y"), ("_do", "try")]);
+    let drop = "name=\"forget-api_key\" value=\"1\"> Drop what you typed";
+    assert!(tried.contains(drop), "{tried}");
+    let kept = ("_kept", hidden(&tried, "_kept"));
+    let saved = add(&[kept, ("forget-api_key", "1"), ("_do", "save")]);
+    assert!(saved.starts_with("HTTP/1.1 303"), "{saved}");
+    let text = file(&rig);
+    assert!(
+        text.contains("name: a") && !text.contains("api_key"),
+        "{text}"
+    );
+}
+
+#[test]
 fn nobody_replaces_a_change_that_no_form_has_shown() {
     let rig = Rig::start("");
     let url = "http://127.0.0.1:9/api";
