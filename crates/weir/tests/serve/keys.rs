@@ -230,13 +230,14 @@ fn a_program_whose_key_was_revoked_does_not_work() {
         dir.path(),
         &format!("web: {{ api_key: {KEY} }}\n{indexer}\n"),
     );
-    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let (weir, address) = Weir::start(dir.path(), &[]);
     let key = make(address, "my Sonarr", "search");
-    let heard = || {
+    let heard_at = |address: SocketAddr| {
         let page = ask(address, "GET /connect", KEY);
         let (_, rest) = page.split_once("data-heard=\"sonarr\">").unwrap();
         rest.split_once('<').unwrap().0.to_owned()
     };
+    let heard = || heard_at(address);
     let agent = "User-Agent: Sonarr/4.0\r\n";
     ask_with(address, "GET /torznab/api?t=search&q=a", &key, agent);
     assert!(heard().ends_with(". It works."), "{}", heard());
@@ -253,8 +254,18 @@ fn a_program_whose_key_was_revoked_does_not_work() {
         "{}",
         heard()
     );
+    // After a restart nobody knows with which key it came, and so nobody says that it works.
+    weir.signal("TERM");
+    assert!(weir.end().0.success());
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let said = heard_at(address);
+    assert!(
+        said.starts_with("Weir heard from Sonarr ") && !said.contains("It works"),
+        "{said}"
+    );
     ask_with(address, "GET /torznab/api?t=search&q=a", KEY, agent);
-    assert!(heard().ends_with(". It works."), "{}", heard());
+    let said = heard_at(address);
+    assert!(said.ends_with(". It works."), "{said}");
 }
 
 #[test]
