@@ -277,7 +277,11 @@ impl App {
 
     /// Says which file the operator edits, by its full path, for pages that tell them to.
     pub fn set_config_file(&self, path: String) {
-        *self.0.shell.config_file.write() = path;
+        // A demo's goes with it: nobody is sent there.
+        *self.0.shell.config_file.write() = match self.is_demo() {
+            true => String::new(),
+            false => path,
+        };
     }
 
     /// Says in which file upstreams are kept that are added on the pages, by its full path.

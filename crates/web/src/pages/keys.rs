@@ -458,15 +458,17 @@ fn page(
             is_own: own == Some(one.id),
         })
         .collect();
+    let place = format!(" in {}.", visitor.config_file());
     let page = AccessPage {
         form_token: &visitor.form_token,
         notice,
         made,
         opening: opening(keys.len(), sessions.len()),
         source: match keeper.settings().is_made_by_weir() {
-            true => "Weir made it at the first start and keeps it in state.db. To use your own, set web.api_key".to_owned(),
-            false => "It is set by web.api_key".to_owned(),
-        } + &format!(" in {}.", visitor.config_file()),
+            _ if visitor.is_demo() => "It was made for this demo and goes with it.".to_owned(),
+            true => "Weir made it at the first start and keeps it in state.db. To use your own, set web.api_key".to_owned() + &place,
+            false => "It is set by web.api_key".to_owned() + &place,
+        },
         first_used: keeper.first_used().map(|at| shown(app, at)),
         node: app.node().map(Node::name),
         others: others(app),
