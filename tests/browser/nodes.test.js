@@ -2,18 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 
 import { open, session, visit } from './support/browser.js';
 import { redis } from './support/redis.js';
 import * as rules from './support/rules.js';
+import { WAYS } from './support/ways.js';
 import { directory, start } from './support/weir.js';
 
 const KEY = 'k3y-of-all-the-nodes';
 const NAMES = ['attic', 'cellar', '"><img src=x onerror=alert(1)>'];
 
-async function node(t, store, name) {
+async function node(t, store, name, key = KEY) {
   const data = await directory(t);
-  const config = `web: { api_key: ${KEY} }
+  const config = `web: { api_key: ${key} }
 store: { redis: "${store.url}", secret: a secret that all nodes of this test share }
 node: { name: '${name}' }
 `;
@@ -75,3 +77,30 @@ test('three nodes and their store', async (t) => {
     rules.quiet(page);
   });
 });
+
+for (const { how, options, press } of WAYS.slice(1)) {
+  test(`the first key of a node that has gone is revoked, ${how}`, async (t) => {
+    const store = await redis(t);
+    const [attic, cellar] = [await node(t, store, 'attic'), await node(t, store, 'cellar', 'the-k3y-of-a-node-that-goes')];
+    const opens = async () => (await fetch(`${attic.origin}/api/v1/status`, { headers: { 'x-api-key': 'the-k3y-of-a-node-that-goes' } })).status;
+    const page = await visit(await open(), attic.origin, { ...options, storageState: await session(attic) });
+    const row = page.getByRole('row').filter({ hasText: 'The first key of cellar' });
+    const settled = async (what, isSo) => {
+      for (let tries = 0; tries < 300; tries += 1) {
+        await page.goto('/settings/access');
+        if (await isSo()) return;
+        await wait(100);
+      }
+      assert.fail(`never ${what}`);
+    };
+    await settled('in use', async () => (await row.innerText().catch(() => '')).includes('in use while the node runs'));
+    assert.equal(await opens(), 200);
+    await cellar.stop();
+    await settled('gone', () => row.getByRole('button').count());
+    await press(page, row.getByRole('button', { name: 'Revoke the first key of cellar' }));
+    await page.getByText('The key was revoked').waitFor();
+    assert.equal(await row.count(), 0);
+    assert.equal(await opens(), 401);
+    rules.quiet(page);
+  });
+}

@@ -7,7 +7,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { open, session, visit } from './support/browser.js';
 import { indexer, section } from './support/indexer.js';
 import * as rules from './support/rules.js';
+import { WAYS } from './support/ways.js';
 import { directory, start } from './support/weir.js';
+
+const HOSTILE = `"><script>alert(1)</script>'{{7*7}}&<b>`;
 
 const NETINST = { title: 'Example Linux 13.1 netinst amd64', seeders: 412, peers: 421, hours: 2 };
 const LIVE = { title: 'Example Linux 13.1 live desktop amd64', size: 3.4e9, seeders: 288, peers: 302, hours: 5, free: true };
@@ -134,18 +137,29 @@ test('search', async (t) => {
     await page.context().close();
   });
 
-  await t.test('a search can be stopped and asked again', async () => {
-    const page = await at();
-    await ask(page, 'example to stop');
-    await page.getByRole('button', { name: 'Stop' }).click();
-    await page.getByText('Stopped after').waitFor();
-    assert.match(await page.locator('li[data-indexer="beacon.example"]').innerText(), /the search was stopped/);
-    const before = searched()[0];
-    await page.getByRole('button', { name: 'Search again' }).click();
-    await page.getByText(/^Finished /).waitFor();
-    assert.equal(searched()[0], before + 1, 'the cache is passed by');
-    await page.context().close();
-  });
+  for (const { how, options, press, write } of WAYS) {
+    await t.test(`hostile words are searched, stopped and asked again, ${how}`, async () => {
+      const page = await at(options);
+      const words = `${HOSTILE} ${how}`;
+      const box = page.getByRole('searchbox', { name: 'What to search for' });
+      const release = beacon.hold();
+      await page.goto('/search');
+      await write(page, box, words);
+      await press(page, page.getByRole('button', { name: 'Search', exact: true }));
+      await page.waitForURL('**/search?id=*');
+      await press(page, page.getByRole('button', { name: 'Stop' }));
+      await page.getByText('Stopped after').waitFor();
+      assert.match(await page.locator('li[data-indexer="beacon.example"]').innerText(), /the search was stopped/);
+      assert.equal(await box.inputValue(), words, 'they are text');
+      release();
+      const before = searched()[0];
+      await press(page, page.getByRole('button', { name: 'Search again' }));
+      await page.getByText(/^Finished /).waitFor();
+      assert.equal(searched()[0], before + 1, 'the cache is passed by');
+      rules.quiet(page);
+      await page.context().close();
+    });
+  }
 
   await t.test('without script it finishes on one search id', async () => {
     beacon.delay = 4_500;
@@ -247,7 +261,19 @@ test('history and connect', async (t) => {
   for (const javaScriptEnabled of [true, false]) {
     await t.test(`the search just made is there with its cost, script ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
       const page = await at({ javaScriptEnabled });
-      await page.goto('/history?program=Sonarr');
+      const show = async (day) => {
+        await page.goto('/history');
+        await page.getByLabel('Program', { exact: true }).selectOption('Sonarr');
+        await page.getByLabel('Indexer', { exact: true }).selectOption('meadow.example');
+        await page.getByLabel('Day', { exact: true }).fill(day);
+        await page.getByRole('button', { name: 'Show', exact: true }).click();
+        await page.waitForURL('**/history?program=Sonarr&indexer=meadow.example&*');
+      };
+      await show('2001-01-01');
+      await page.getByText('Nothing matches.').waitFor();
+      assert.equal(await page.getByLabel('Day', { exact: true }).inputValue(), '2001-01-01');
+      await show('');
+      assert.equal(await page.getByLabel('Program', { exact: true }).inputValue(), 'Sonarr');
       const row = page.locator('tbody tr').first();
       const text = await row.innerText();
       assert.match(text, /Sonarr/);

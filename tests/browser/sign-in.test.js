@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { PHONE, enterKey, open, openAccount, visit } from './support/browser.js';
 import * as rules from './support/rules.js';
+import { WAYS } from './support/ways.js';
 import { directory, start } from './support/weir.js';
 
 const WRONG = 'not-the-key-not-the-key-not-the-key';
@@ -94,6 +95,24 @@ for (const javaScriptEnabled of [true, false]) {
     rules.quiet(page);
   });
 }
+
+test('theme and sign-out by keyboard alone', async (t) => {
+  const { weir, browser } = await begin(t);
+  const { press } = WAYS.find(({ how }) => how === 'by keyboard alone');
+  const page = await visit(browser, weir.origin, { colorScheme: 'light' });
+  await page.goto(weir.link);
+  const account = () => press(page, page.locator('header details:not([open]) > summary'));
+  await account();
+  await press(page, page.getByRole('button', { name: 'Dark' }));
+  await page.locator('html[data-theme="dark"]').waitFor({ state: 'attached' });
+  await page.goto('/');
+  await account();
+  await press(page, page.getByRole('button', { name: 'Sign out' }));
+  await page.waitForURL('**/sign-in');
+  await page.goto('/');
+  await assertSignedOut(page);
+  rules.quiet(page);
+});
 
 test('on a phone theme and sign-out are under More', async (t) => {
   const { weir, browser } = await begin(t);

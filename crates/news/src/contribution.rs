@@ -71,7 +71,7 @@ fn newsreaders(nntp: &NntpServer) -> ConnectPanel {
         heard: Box::new(|| None),
         needs: Some(Right::Post),
     };
-    let heard = nntp.last_connection();
+    let heard = nntp.last_success();
     let mut any = program(
         "Newsreaders",
         "newsreaders",

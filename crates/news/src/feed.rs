@@ -27,6 +27,8 @@ const KEEP: &str = "private, max-age=300";
 #[derive(Template)]
 #[template(path = "news_feed.xml")]
 struct AtomFeed {
+    /// All of it is made up.
+    is_demo: bool,
     id: String,
     title: String,
     subtitle: String,
@@ -46,7 +48,11 @@ struct AtomEntry {
 }
 
 /// The feed of a newsgroup.
-pub(crate) fn of_newsgroup(page: &ThreadPage, origin: &str) -> Result<Response, Failure> {
+pub(crate) fn of_newsgroup(
+    page: &ThreadPage,
+    origin: &str,
+    is_demo: bool,
+) -> Result<Response, Failure> {
     let newsgroup = &page.newsgroup;
     let here = format!("{origin}{}", address::newsgroup(newsgroup.name.as_str()));
     let entry = |row: &ThreadRow| AtomEntry {
@@ -61,6 +67,7 @@ pub(crate) fn of_newsgroup(page: &ThreadPage, origin: &str) -> Result<Response, 
         text: String::new(),
     };
     answer(&AtomFeed {
+        is_demo,
         id: format!(
             "news:{}",
             utf8_percent_encode(newsgroup.name.as_str(), ENCODED)
@@ -75,7 +82,11 @@ pub(crate) fn of_newsgroup(page: &ThreadPage, origin: &str) -> Result<Response, 
 }
 
 /// The feed of a thread.
-pub(crate) fn of_thread(view: &ThreadView, origin: &str) -> Result<Response, Failure> {
+pub(crate) fn of_thread(
+    view: &ThreadView,
+    origin: &str,
+    is_demo: bool,
+) -> Result<Response, Failure> {
     let newsgroup = &view.newsgroup.name;
     let here = format!("{origin}{}", address::thread(newsgroup, &view.root));
     let mut rows: Vec<(usize, &OutlineRow)> = view
@@ -98,6 +109,7 @@ pub(crate) fn of_thread(view: &ThreadView, origin: &str) -> Result<Response, Fai
         text: clean(&excerpt(view, *index)),
     };
     answer(&AtomFeed {
+        is_demo,
         // Not the ID of the first article, which is an entry.
         id: format!("{}#thread", uri(&view.root)),
         title: clean(&titled(&view.subject)),

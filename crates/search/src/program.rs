@@ -40,8 +40,17 @@ struct HeardPrograms {
 struct HeardProgram {
     asker: Asker,
     heard: Moment,
-    /// The name of the key that it sent last; `None` for the first key, and for what an earlier run has heard.
-    key: Option<Arc<str>>,
+    key: HeardKey,
+}
+
+/// With which key a program came last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HeardKey {
+    /// An earlier run heard it; which key it sent was not written down.
+    Unknown,
+    First,
+    /// One with this name.
+    Named(Arc<str>),
 }
 
 impl Programs {
@@ -94,7 +103,10 @@ impl Programs {
             true => {
                 let program = self.heard(name, now);
                 if let Some(entry) = self.heard.lock().by_name.get_mut(name) {
-                    entry.key = visitor.key_name().map(Into::into);
+                    entry.key = match visitor.key_name() {
+                        Some(name) => HeardKey::Named(name.into()),
+                        None => HeardKey::First,
+                    };
                 }
                 program
             }
@@ -102,9 +114,11 @@ impl Programs {
         }
     }
 
-    /// The name of the key that a program sent last.
-    pub(crate) fn key_of(&self, name: &str) -> Option<Arc<str>> {
-        self.heard.lock().by_name.get(name)?.key.clone()
+    /// The key that a program sent last.
+    pub(crate) fn key_of(&self, name: &str) -> HeardKey {
+        let known = self.heard.lock();
+        let entry = known.by_name.get(name);
+        entry.map_or(HeardKey::Unknown, |entry| entry.key.clone())
     }
 
     /// Who was heard when, latest first.
@@ -135,7 +149,7 @@ impl HeardPrograms {
         let entry = HeardProgram {
             asker,
             heard: now,
-            key: None,
+            key: HeardKey::Unknown,
         };
         self.by_name.insert(name.into(), entry);
     }

@@ -89,7 +89,6 @@ impl Tracker {
         if !terms.lists.serve(&announce.info_hash) {
             return Err(TrackerRefusal::NotServed);
         }
-        self.heard.note(&announce.peer_id, now);
         let (at, also) = terms.trust.endpoints(announce, source);
         let arrival = SwarmAnnounce {
             hash: announce.info_hash.0,
@@ -126,6 +125,8 @@ impl Tracker {
             Err(Full::Tracker) => return Err(TrackerRefusal::Full(terms.interval)),
             Err(Full::Address) => return Err(TrackerRefusal::Crowded(terms.interval)),
         };
+        // The page says that it works: what was refused does not.
+        self.heard.note(&announce.peer_id, now);
         let mut reply = AnnounceReply {
             counts: known.counts,
             interval: terms.interval,

@@ -89,6 +89,8 @@ struct Inner {
     /// Paths of the API that are in the document.
     described: Vec<&'static str>,
     tried: TriedFiles,
+    /// `state.db`.
+    state: File,
     first_run: FirstRun,
     heard: Heard,
     demo: DemoMark,
@@ -234,6 +236,7 @@ impl App {
             described: operations.iter().map(|(one, _)| one.address()).collect(),
             tried: TriedFiles::new(files),
             first_run: FirstRun::open(state.clone())?,
+            state: state.clone(),
             heard,
             demo,
         })))
@@ -274,7 +277,11 @@ impl App {
 
     /// Says which file the operator edits, by its full path, for pages that tell them to.
     pub fn set_config_file(&self, path: String) {
-        *self.0.shell.config_file.write() = path;
+        // A demo's goes with it: nobody is sent there.
+        *self.0.shell.config_file.write() = match self.is_demo() {
+            true => String::new(),
+            false => path,
+        };
     }
 
     /// Says in which file upstreams are kept that are added on the pages, by its full path.
@@ -580,6 +587,11 @@ impl App {
 
     pub(crate) fn tried_files(&self) -> &TriedFiles {
         &self.0.tried
+    }
+
+    /// Whether `state.db` takes writes now.
+    pub(crate) async fn can_write(&self) -> bool {
+        self.0.state.try_write().await.is_ok()
     }
 
     pub(crate) fn first_run(&self) -> &FirstRun {

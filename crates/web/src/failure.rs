@@ -9,6 +9,12 @@ use serde_json::json;
 
 use crate::RequestId;
 
+/// What keeps everything in `state.db` from being changed.
+pub const UNWRITTEN: &str = "state.db cannot be written. Is the disk full?";
+
+/// What to do about it.
+pub const MAKE_ROOM: &str = "Free some space on the disk with the data directory, then try again.";
+
 /// Why a request was refused or failed, in words for whoever sent it.
 #[derive(Debug, Clone)]
 pub struct Failure {
@@ -91,6 +97,11 @@ impl Failure {
         self
     }
 
+    /// Mistakes of the configuration.
+    pub(crate) fn mistakes(&self) -> &[String] {
+        self.more.as_ref().map_or(&[], |more| &more.mistakes)
+    }
+
     fn details(&mut self) -> &mut FailureDetails {
         self.more.get_or_insert_default()
     }
@@ -114,6 +125,16 @@ impl Failure {
             StatusCode::INTERNAL_SERVER_ERROR,
             "Weir could not do this.",
             "Try again. If it keeps failing, look up the request ID below in the log.",
+        )
+    }
+
+    /// Nothing could be written to `state.db`, and so nothing was changed.
+    pub fn unwritten(error: &dyn std::fmt::Display) -> Self {
+        tracing::error!(%error, "state.db cannot be written");
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("Nothing was changed: {UNWRITTEN}"),
+            MAKE_ROOM,
         )
     }
 
@@ -194,7 +215,12 @@ impl IntoResponse for Failure {
 
 impl From<crate::Error> for Failure {
     fn from(error: crate::Error) -> Self {
-        tracing::error!(%error, "cannot answer a request");
-        Self::internal()
+        match error {
+            crate::Error::Store(error) => Self::unwritten(&error),
+            crate::Error::Random(_) => {
+                tracing::error!(%error, "cannot answer a request");
+                Self::internal()
+            }
+        }
     }
 }

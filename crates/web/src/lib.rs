@@ -58,7 +58,7 @@ pub use contribution::{
     ConnectProgram, Contribution, Figure, Icon, NavEntry, NavGroup, Section, Stats,
 };
 pub use error::Error;
-pub use failure::{Failure, FieldMistake};
+pub use failure::{Failure, FieldMistake, MAKE_ROOM, UNWRITTEN};
 pub use forms::field;
 pub use front::{Front, Refused, Reload, Staged};
 pub use household::Household;

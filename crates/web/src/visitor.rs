@@ -178,7 +178,7 @@ impl Visitor {
         self.shell.is_demo()
     }
 
-    /// The full path of the file to edit, for pages that tell the operator to.
+    /// The full path of the file to edit, for pages that tell the operator to; empty in a demo, which has none.
     pub fn config_file(&self) -> String {
         self.shell.config_file.read().clone()
     }

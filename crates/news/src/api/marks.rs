@@ -59,11 +59,11 @@ pub(super) async fn merge(
         ));
     }
     let merged = reader.marks.merge(changed, reader.now()).await;
-    merged.map_err(failed)?;
+    merged.map_err(|error| Failure::unwritten(&error))?;
     reader.marks.since(version).map(Json).map_err(failed)
 }
 
 fn failed(error: weir_store::Error) -> Failure {
-    tracing::error!(front = "news", %error, "marks cannot be kept");
+    tracing::error!(front = "news", %error, "marks cannot be read");
     Failure::internal()
 }

@@ -150,13 +150,13 @@ impl NntpServer {
         &self.addresses
     }
 
-    /// How long ago somebody connected, for as long as the process runs.
-    pub(crate) fn last_connection(
+    /// How long ago somebody signed in or read something, for as long as the process runs.
+    pub(crate) fn last_success(
         &self,
     ) -> impl Fn() -> Option<Duration> + Send + Sync + 'static + use<> {
         let parts = self.parts.clone();
         move || {
-            let at = parts.figures.last_accepted()?;
+            let at = parts.figures.last_success()?;
             Some(parts.began.elapsed().saturating_sub(at))
         }
     }
@@ -304,7 +304,6 @@ impl NntpService {
         let holder = self.porter.holder(&client);
         let began = self.parts.began;
         let now = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.parts.figures.note_accepted(now);
         let mut stream = Some(stream);
         self.parts.seats.take(holder, now, |seat| {
             let place = (seat, began);

@@ -88,9 +88,17 @@ pub(crate) fn desk(reader: &Reader) -> Result<&Arc<Model>, Failure> {
     reader.model.as_ref().ok_or_else(Failure::internal)
 }
 
+/// Drafts cannot be read, or there are no random numbers to name one.
 pub(super) fn failed(error: impl std::fmt::Display) -> Failure {
-    tracing::error!(front = "news", %error, "a draft cannot be kept");
+    tracing::error!(front = "news", %error, "a draft cannot be opened");
     Failure::internal()
+}
+
+/// A change to a draft that is only useful: the article is safe without it.
+pub(super) fn unless_full(changed: Result<(), weir_store::Error>) {
+    if let Err(error) = changed {
+        tracing::error!(front = "news", %error, "a draft cannot be changed");
+    }
 }
 
 /// `GET /news/compose`.
@@ -157,15 +165,10 @@ async fn compose(
     let standing = standing(&reader, &draft).await;
     let page = ComposePage {
         purpose,
-        name: &name,
-        keep: keep_of(&view, &name),
-        draft: &draft,
         // Who has not begun to write needs no form for what nobody takes.
         is_open: !standing.closed || view.group.is_empty(),
         notes: notes.into_iter().chain(standing.notes).collect(),
-        mistakes: Vec::new(),
-        trouble: None,
-        preview: None,
+        ..ComposePage::new(&name, keep_of(&view, &name), &draft)
     };
     page.show(&visitor)
 }
@@ -232,7 +235,6 @@ async fn submit(
         // Nobody has been given this form.
         None => return Ok(Redirect::to("/sign-in").into_response()),
     };
-    let before = drafts.find(&name).map_err(failed)?;
     let rules = model.rules.load().posting;
     let mut draft = Draft {
         name: form.name,
@@ -243,13 +245,24 @@ async fn submit(
         text: form.text.replace("\r\n", "\n"),
         references: form.references,
         replaces: form.replaces,
-        refused: before.map_or(0, |before| before.refused),
         ..Draft::default()
     };
-    drafts
-        .keep(&name, &draft, reader.now())
-        .await
-        .map_err(failed)?;
+    let kept = match drafts.find(&name) {
+        Ok(before) => {
+            draft.refused = before.map_or(0, |before| before.refused);
+            drafts.keep(&name, &draft, reader.now()).await
+        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = kept {
+        tracing::error!(front = "news", %error, "a draft cannot be kept");
+        // Without it nothing else is done either: what was typed goes back to where it is safe.
+        let page = ComposePage {
+            unkept: true,
+            ..ComposePage::new(&name, form.keep, &draft)
+        };
+        return page.show(&visitor);
+    }
     if !signed_in {
         let back = format!("/news/compose?draft={}", name.as_str());
         let back = utf8_percent_encode(&back, ENCODED);
@@ -265,15 +278,9 @@ async fn submit(
     }
     let standing = standing(&reader, &draft).await;
     let mut page = ComposePage {
-        purpose: Purpose::of(&draft),
-        name: &name,
-        keep: form.keep.clone(),
-        draft: &draft,
-        is_open: true,
         notes: standing.notes,
         mistakes: draft.mistakes(rules.bytes, rules.newsgroups),
-        trouble: None,
-        preview: None,
+        ..ComposePage::new(&name, form.keep.clone(), &draft)
     };
     let raw = match draft.article() {
         Ok(raw) if page.mistakes.is_empty() => raw,
@@ -297,13 +304,14 @@ async fn submit(
         page.preview = Some(write::preview(&read, &ready.newsgroups)?);
         return page.show(&visitor);
     }
-    drafts.remember_author(&draft).await.map_err(failed)?;
+    unless_full(drafts.remember_author(&draft).await);
     let id = ready.id.clone();
     let sent = model.post_ready(ready, Poster::visitor(&visitor), Asker::NOBODY);
     // It goes on by itself; the page that follows says how far it has come.
     let sent = model.in_time(sent, model.deadline()).await;
     if matches!(sent, Some(Ok(_))) {
-        drafts.discard(&name).await.map_err(failed)?;
+        // It is out, which a failure here would deny. The list of drafts tries again.
+        unless_full(drafts.discard(&name).await);
     }
     let not = match sent {
         Some(Err(not)) => not,
@@ -321,21 +329,11 @@ async fn submit(
     if matches!(not, NotPosted::Refused(_)) {
         // A server may remember what it refused, so another try is another article.
         draft.refused += 1;
-        drafts
-            .keep(&name, &draft, reader.now())
-            .await
-            .map_err(failed)?;
+        unless_full(drafts.keep(&name, &draft, reader.now()).await);
     }
     let page = ComposePage {
-        purpose: Purpose::of(&draft),
-        name: &name,
-        keep: form.keep,
-        draft: &draft,
-        is_open: true,
-        notes: Vec::new(),
-        mistakes: Vec::new(),
         trouble: Some(not),
-        preview: None,
+        ..ComposePage::new(&name, form.keep, &draft)
     };
     page.show(&visitor)
 }

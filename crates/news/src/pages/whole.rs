@@ -48,7 +48,7 @@ pub(super) async fn newsgroup_feed(
     let newsgroup = read_newsgroup(&name)?;
     let origin = visitor.client.origin(&headers);
     match reader.library.threads(&newsgroup, 0).await {
-        Ok(page) => feed::of_newsgroup(&page, &origin),
+        Ok(page) => feed::of_newsgroup(&page, &origin, visitor.is_demo()),
         Err(unread) => Ok(trouble::show(
             &visitor,
             &unread,
@@ -69,7 +69,7 @@ pub(super) async fn thread_feed(
     let origin = visitor.client.origin(&headers);
     let place = ThreadPlace::Newest;
     match reader.library.thread(&newsgroup, &root, place).await {
-        Ok(thread) => feed::of_thread(&thread, &origin),
+        Ok(thread) => feed::of_thread(&thread, &origin, visitor.is_demo()),
         Err(unread) => Ok(trouble::show(
             &visitor,
             &unread,

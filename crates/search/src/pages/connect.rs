@@ -16,6 +16,7 @@ use weir_web::{ConnectPanel, Right, Visitor, is_called_after};
 
 use self::programs::{KNOWN, KnownProgram};
 use crate::form::PAGE;
+use crate::program::HeardKey;
 use crate::views::Views;
 use crate::words::counted;
 
@@ -40,6 +41,8 @@ struct ConnectPage<'a> {
     panels: Vec<(&'a ConnectPanel, Paste)>,
     /// The full path of the file to edit.
     file: String,
+    /// There is no such file.
+    is_demo: bool,
 }
 
 /// A program and what to paste into it.
@@ -52,8 +55,7 @@ struct ProgramCard<'a> {
     /// What else to know.
     note: &'static str,
     heard: Option<String>,
-    /// It was heard with a key that was revoked since.
-    revoked: bool,
+    proof: Proof,
     /// What a key for it must allow.
     needs: Option<Right>,
     /// The name of the key that is called after it.
@@ -62,6 +64,22 @@ struct ProgramCard<'a> {
     off: Option<&'a ConnectPanel>,
     /// Why its addresses may be of no use to the visitor.
     reach: Option<Reach>,
+}
+
+/// What it proves that a program was heard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    Works,
+    /// It came with a key that was revoked since.
+    Revoked,
+    /// Nothing: nobody knows whether the key that it came with is still one.
+    Nothing,
+}
+
+impl ProgramCard<'_> {
+    fn works(&self) -> bool {
+        self.heard.is_some() && self.proof == Proof::Works
+    }
 }
 
 struct PasteField {
@@ -97,12 +115,14 @@ pub(super) async fn show(
         let (_, at) = found.find(|(other, _)| other.eq_ignore_ascii_case(name))?;
         Some(at.until(now))
     };
-    // What was heard with a key that is gone proves nothing any more.
-    let is_revoked = |name: &str| {
+    let proof_of = |name: &str| {
         let mut found = heard.iter();
         let found = found.find(|(other, _)| other.eq_ignore_ascii_case(name));
-        let key = found.and_then(|(name, _)| views.model.programs.key_of(name));
-        key.is_some_and(|key| !visitor.has_key(&key))
+        match found.map(|(name, _)| views.model.programs.key_of(name)) {
+            Some(HeardKey::Named(key)) if !visitor.has_key(&key) => Proof::Revoked,
+            Some(HeardKey::Named(_) | HeardKey::First) => Proof::Works,
+            Some(HeardKey::Unknown) | None => Proof::Nothing,
+        }
     };
     let offer = Offer::of(&views);
     let panels = visitor.connect_panels().iter();
@@ -119,7 +139,10 @@ pub(super) async fn show(
             fields: fields(known, &origin, offer),
             note: known.note,
             heard: latest(by_agent(known.name), used),
-            revoked: is_revoked(known.name) && used.is_none(),
+            proof: match used {
+                Some(_) => Proof::Works,
+                None => proof_of(known.name),
+            },
             needs: Some(Right::Search),
             key: key.map(|key| key.name),
             off: None,
@@ -147,7 +170,7 @@ pub(super) async fn show(
                     .collect(),
                 note: program.note,
                 heard: latest((program.heard)(), used),
-                revoked: false,
+                proof: Proof::Works,
                 needs: program.needs,
                 key: key.map(|key| key.name),
                 off: addresses.is_empty().then_some(*panel),
@@ -177,6 +200,7 @@ pub(super) async fn show(
             })
             .collect(),
         file,
+        is_demo: visitor.is_demo(),
         local: is_local(&origin),
         empty: offer.is_empty(),
         origin,
@@ -196,7 +220,7 @@ impl ProgramCard<'_> {
             PasteField::new(self.anchor, begin + place, field.label, field.value)
         }));
         if self.heard.is_none() {
-            (self.heard, self.revoked) = (other.heard, other.revoked);
+            (self.heard, self.proof) = (other.heard, other.proof);
         }
         self.needs = self.needs.or(other.needs);
         self.key = self.key.take().or(other.key);

@@ -64,7 +64,7 @@ pub struct Reach {
     bound_here: Vec<BoundHere>,
     /// Whoever reads this came from another machine, so these addresses are of no use there.
     is_elsewhere: bool,
-    /// The full path of the file to edit.
+    /// The full path of the file to edit; empty if there is none, as in a demo.
     file: String,
 }
 

@@ -200,16 +200,6 @@ fn not_made(why: NotMade, name: &str) -> String {
     }
 }
 
-/// What to say when something could not be stored.
-fn unstored(error: &crate::Error) -> Failure {
-    tracing::error!(%error, "keys and sessions cannot be stored");
-    Failure::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "Nothing was changed: state.db cannot be written. Is the disk full?",
-        "Free some space on the disk with the data directory, then try again.",
-    )
-}
-
 /// `GET /settings/access`.
 async fn show(
     State(app): State<App>,
@@ -264,7 +254,7 @@ async fn make(
             refused(&app, &visitor, &typed, StatusCode::CONFLICT)
         }
         Err(error) => {
-            let failure = unstored(&error);
+            let failure = Failure::from(error);
             typed.trouble = Some(format!("{} {}", failure.sentence, failure.advice));
             refused(&app, &visitor, &typed, failure.status)
         }
@@ -317,8 +307,7 @@ async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     let id = id.parse().map_err(|_| no_such_key())?;
-    let ended = app.keeper().revoke_key(id).await;
-    let ended = ended.map_err(|error| unstored(&error))?;
+    let ended = app.keeper().revoke_key(id).await?;
     tracing::info!(who = %visitor.account(), id, ended, "a key was revoked");
     Ok(back(&match ended {
         Some(ended) => format!("did=revoked&ended={ended}"),
@@ -333,8 +322,7 @@ async fn revoke_first(
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     let node = u64::from_str_radix(&id, 16).map_err(|_| no_such_key())?;
-    let ended = app.keeper().revoke_first(NodeId(node)).await;
-    let ended = ended.map_err(|error| unstored(&error))?;
+    let ended = app.keeper().revoke_first(NodeId(node)).await?;
     tracing::info!(who = %visitor.account(), node = id, ended, "the first key of another node was revoked");
     Ok(back(&match ended {
         Some(ended) => format!("did=revoked&ended={ended}"),
@@ -389,15 +377,13 @@ async fn end_session(app: &App, id: &str) -> Result<bool, Failure> {
     let Some((session, _)) = found else {
         return Ok(false);
     };
-    let ended = app.keeper().end_session(session.id).await;
-    ended.map_err(|error| unstored(&error))?;
+    app.keeper().end_session(session.id).await?;
     Ok(true)
 }
 
 async fn end_sessions(app: &App, visitor: &Visitor, keep: bool) -> Result<usize, Failure> {
     let but = own_session(visitor).filter(|_| keep);
-    let ended = app.keeper().end_sessions(but).await;
-    let ended = ended.map_err(|error| unstored(&error))?;
+    let ended = app.keeper().end_sessions(but).await?;
     tracing::info!(who = %visitor.account(), ended, "sessions were ended");
     Ok(ended)
 }
@@ -472,15 +458,17 @@ fn page(
             is_own: own == Some(one.id),
         })
         .collect();
+    let place = format!(" in {}.", visitor.config_file());
     let page = AccessPage {
         form_token: &visitor.form_token,
         notice,
         made,
         opening: opening(keys.len(), sessions.len()),
         source: match keeper.settings().is_made_by_weir() {
-            true => "Weir made it at the first start and keeps it in state.db. To use your own, set web.api_key".to_owned(),
-            false => "It is set by web.api_key".to_owned(),
-        } + &format!(" in {}.", visitor.config_file()),
+            _ if visitor.is_demo() => "It was made for this demo and goes with it.".to_owned(),
+            true => "Weir made it at the first start and keeps it in state.db. To use your own, set web.api_key".to_owned() + &place,
+            false => "It is set by web.api_key".to_owned() + &place,
+        },
         first_used: keeper.first_used().map(|at| shown(app, at)),
         node: app.node().map(Node::name),
         others: others(app),

@@ -66,6 +66,8 @@ impl Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Done,
+    /// It is done, but a restart would undo it: it is not on disk yet.
+    Unwritten,
     /// There was nothing to do.
     Nothing,
     Answered,
@@ -76,8 +78,9 @@ pub(super) enum Effect {
 }
 
 impl Effect {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Done,
+        Self::Unwritten,
         Self::Nothing,
         Self::Answered,
         Self::Failed,
@@ -89,6 +92,7 @@ impl Effect {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
+            Self::Unwritten => "unwritten",
             Self::Nothing => "nothing",
             Self::Answered => "answered",
             Self::Failed => "failed",
@@ -128,7 +132,7 @@ pub(super) async fn form(
 ) -> Result<Response, Failure> {
     let sight = Sight::find(&app, &front, &name)?;
     let action = Action::read(&action).ok_or_else(Failure::not_found)?;
-    let how = perform(&sight, action, "", &visitor).await;
+    let how = perform(&app, &sight, action, ("", &visitor)).await;
     Ok(back(&sight, action, how, &body))
 }
 
@@ -143,7 +147,7 @@ pub(super) async fn disable(
     let given = field(&body, "reason").unwrap_or_default();
     match reason(&given) {
         Ok(reason) => {
-            let how = perform(&sight, Action::Disable, &reason, &visitor).await;
+            let how = perform(&app, &sight, Action::Disable, (&reason, &visitor)).await;
             Ok(back(&sight, Action::Disable, how, &body))
         }
         Err(mistake) => {
@@ -200,7 +204,7 @@ pub(super) async fn api(
         })?,
         _ => String::new(),
     };
-    let how = perform(&sight, action, &given, &visitor).await;
+    let how = perform(&app, &sight, action, (&given, &visitor)).await;
     let now = sight.again(&app).unwrap_or(sight);
     Ok(Json(json!({
         "action": action.name(),
@@ -232,7 +236,12 @@ fn reason(given: &str) -> Result<String, &'static str> {
     }
 }
 
-async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visitor) -> Effect {
+async fn perform(
+    app: &App,
+    sight: &Sight<'_>,
+    action: Action,
+    (reason, visitor): (&str, &Visitor),
+) -> Effect {
     let (engine, id, who) = (sight.engine(), sight.id(), who(visitor));
     let how = match action {
         Action::Probe => probe(sight).await,
@@ -249,6 +258,11 @@ async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visi
             Effect::Done
         }
         Action::Clear | Action::Disable | Action::Enable => Effect::Nothing,
+    };
+    // Rows of the engine are written behind, so the disk is asked here.
+    let how = match how {
+        Effect::Done if !app.can_write().await => Effect::Unwritten,
+        other => other,
     };
     let (front, upstream) = (sight.front.name, sight.name());
     let (action, how_name) = (action.name(), how.name());

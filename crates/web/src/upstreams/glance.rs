@@ -205,7 +205,12 @@ fn sentence(app: &App, all: &[BriefOf<'_>]) -> Option<String> {
     let next = next.min_by_key(|(until, _)| *until).map(|(until, one)| {
         let times = Times::new(one.upstreams.engine(), app.now(), app.shell().zone.clone());
         let (name, back) = (&one.brief.name, times.until(until));
-        times.html(&format!(" Next one back: {name} at {back}."))
+        // One that is disabled is only probed then.
+        let what = match one.brief.standing {
+            Standing::Disabled => "Next probe",
+            _ => "Next one back",
+        };
+        times.html(&format!(" {what}: {name} at {back}."))
     });
     Some(open + &next.unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use super::{
     sight::Sight,
     times::at,
 };
-use crate::App;
+use crate::{App, UNWRITTEN};
 
 /// What was done, shown after the form was sent.
 pub(crate) struct Notice {
@@ -35,7 +35,10 @@ impl Notice {
         let words = sentence(&sight, action, how);
         Some(Self {
             html: sight.times.html(&words),
-            bad: matches!(how, Effect::Failed | Effect::Nothing | Effect::NoProbe),
+            bad: matches!(
+                how,
+                Effect::Failed | Effect::Nothing | Effect::NoProbe | Effect::Unwritten
+            ),
         })
     }
 }
@@ -69,6 +72,12 @@ fn saved(app: &App, did: &str, whom: &str, how: &str) -> Option<String> {
 /// What was done and what came of it.
 pub(super) fn sentence(sight: &Sight<'_>, action: Action, how: Effect) -> String {
     let (name, standing) = (sight.name(), sight.standing());
+    if how == Effect::Unwritten {
+        let done = sentence(sight, action, Effect::Done);
+        return format!(
+            "{done} This is not on disk yet, and a restart would undo it: {UNWRITTEN} Weir keeps trying."
+        );
+    }
     match (action, how) {
         (Action::Probe, Effect::Answered) if standing == Standing::Open => {
             format!("{name} answered the probe and is open.")

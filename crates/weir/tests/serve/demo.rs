@@ -1,5 +1,6 @@
 //! `weir demo`: within a moment a live page, a search that works and newsgroups to read, and nothing left behind.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -85,6 +86,36 @@ fn places(pid: u32) -> [PathBuf; 2] {
         Path::new("/dev/shm").join(&name),
         std::env::temp_dir().join(name),
     ]
+}
+
+/// Follows links to each kind of page: none of them sends anybody to the file of the demo, which goes with it.
+fn crawl(demo: &Demo) {
+    let (mut seen, mut next) = (BTreeSet::new(), vec!["/".to_owned()]);
+    while let Some(path) = next.pop() {
+        if !seen.insert(path.clone()) || seen.len() > 200 {
+            continue;
+        }
+        let page = ask(demo.web, &format!("GET {path}"), &demo.key);
+        if !page.contains("content-type: text/html") {
+            continue;
+        }
+        // What differs from a file is no advice, nor is where a value came from.
+        if path == "/settings/reload" {
+            continue;
+        }
+        for advice in ["weir.yaml</code>", "weir.yaml.", "<code></code>"] {
+            assert!(!page.contains(advice), "{path} names {advice}: {page}");
+        }
+        let links = page.split("<a ").skip(1).filter_map(|tag| {
+            let (_, rest) = tag.split('>').next()?.split_once("href=\"/")?;
+            let path = rest.split(['"', '#', '?']).next()?;
+            Some(format!("/{path}"))
+        });
+        next.extend(links);
+    }
+    for path in ["/connect", "/settings", "/settings/access", "/upstreams"] {
+        assert!(seen.contains(path), "{path} is not among {seen:?}");
+    }
 }
 
 #[test]
@@ -200,6 +231,7 @@ fn a_demo_shows_live_and_true_pages_and_leaves_nothing_behind() {
         let answer = ask(demo.web, &format!("GET {path}"), &demo.key);
         assert!(answer.contains(mark), "{path}: {answer}");
     }
+    crawl(&demo);
     let connect = ask(demo.web, "GET /connect", &demo.key);
     let (_, news) = connect.split_once(r#"value="nntp://"#).unwrap();
     let mut newsreader = TcpStream::connect(news.split('"').next().unwrap()).unwrap();
@@ -225,6 +257,11 @@ fn a_demo_shows_live_and_true_pages_and_leaves_nothing_behind() {
                 .contains("Broad-crested or sharp-crested?")
         },
     );
+    for feed in ["atom.xml", "sill-1@demo.example/atom.xml"] {
+        let line = format!("GET /news/rivers.weirs/{feed}");
+        let feed = ask(demo.web, &line, &demo.key);
+        assert!(feed.contains("<title>Demo: "), "{line}: {feed}");
+    }
     let article = demo.json("/api/v1/news/articles/sill-1@demo.example");
     assert!(article.to_string().contains("the old mill"), "{article}");
     let swarms = demo.json("/api/v1/swarms");

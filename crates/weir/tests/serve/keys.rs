@@ -150,6 +150,79 @@ fn on_a_full_disk_nothing_is_made_or_revoked_and_it_says_so() {
 }
 
 #[test]
+fn on_a_full_disk_signing_in_and_out_says_why_it_fails() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let (weir, address) = Weir::start_on_full_disk(dir.path());
+    let cookie = |answer: &str, name: &str| {
+        let (_, rest) = answer.split_once(&format!("set-cookie: {name}=")).unwrap();
+        format!("Cookie: {name}={}\r\n", rest.split(';').next().unwrap())
+    };
+    // As a browser asks: with cookies and without a key.
+    let browse = |line: &str, headers: &str, form: &[(&str, &str)]| {
+        let body = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(form)
+            .finish();
+        let kind = "Content-Type: application/x-www-form-urlencoded";
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(
+            stream,
+            "{line} HTTP/1.1\r\nHost: weir\r\n{headers}{kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let token = |page: &str| {
+        let (_, rest) = page.split_once("name=\"csrf\" value=\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    };
+    let sign_in = || {
+        let shown = browse("GET /sign-in", "", &[]);
+        let bound = cookie(&shown, "weir_form");
+        let form = [("csrf", token(&shown)), ("key", KEY.to_owned())];
+        let form = form.each_ref().map(|(name, value)| (*name, value.as_str()));
+        browse("POST /sign-in", &bound, &form)
+    };
+    let full = "Nothing was changed: state.db cannot be written. Is the disk full?";
+    let session = cookie(&sign_in(), "weir_session");
+    weir.limit_files("1024");
+    let refused = sign_in();
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(refused.contains(full), "{refused}");
+    let page = browse("GET /", &session, &[]);
+    let refused = browse("POST /sign-out", &session, &[("csrf", &token(&page))]);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(refused.contains(full), "{refused}");
+}
+
+#[test]
+fn on_a_full_disk_an_article_that_was_typed_comes_back_with_the_reason() {
+    let dir = TempDir::new().unwrap();
+    let server = "news: { servers: [{ name: a, host: 127.0.0.1, port: 9, tls: off }] }";
+    config(
+        dir.path(),
+        &format!("web: {{ api_key: {KEY} }}\n{server}\n"),
+    );
+    let (weir, address) = Weir::start_on_full_disk(dir.path());
+    let form = "application/x-www-form-urlencoded";
+    let body = "address=a%40b.example&newsgroups=misc.test&subject=s&text=Typed+words&act=keep";
+    weir.limit_files("1024");
+    let refused = send(address, "POST /news/drafts", KEY, form, body);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(
+        refused.contains("Not kept: state.db cannot be written. Is the disk full?"),
+        "{refused}"
+    );
+    assert!(refused.contains("\nTyped words</textarea>"), "{refused}");
+    weir.limit_files("unlimited");
+    let kept = send(address, "POST /news/drafts", KEY, form, body);
+    assert!(kept.starts_with("HTTP/1.1 303"), "{kept}");
+}
+
+#[test]
 fn a_program_whose_key_was_revoked_does_not_work() {
     let dir = TempDir::new().unwrap();
     let indexer = "search: { indexers: [{ name: a, url: 'http://127.0.0.1:9/api' }] }";
@@ -157,13 +230,14 @@ fn a_program_whose_key_was_revoked_does_not_work() {
         dir.path(),
         &format!("web: {{ api_key: {KEY} }}\n{indexer}\n"),
     );
-    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let (weir, address) = Weir::start(dir.path(), &[]);
     let key = make(address, "my Sonarr", "search");
-    let heard = || {
+    let heard_at = |address: SocketAddr| {
         let page = ask(address, "GET /connect", KEY);
         let (_, rest) = page.split_once("data-heard=\"sonarr\">").unwrap();
         rest.split_once('<').unwrap().0.to_owned()
     };
+    let heard = || heard_at(address);
     let agent = "User-Agent: Sonarr/4.0\r\n";
     ask_with(address, "GET /torznab/api?t=search&q=a", &key, agent);
     assert!(heard().ends_with(". It works."), "{}", heard());
@@ -180,8 +254,18 @@ fn a_program_whose_key_was_revoked_does_not_work() {
         "{}",
         heard()
     );
+    // After a restart nobody knows with which key it came, and so nobody says that it works.
+    weir.signal("TERM");
+    assert!(weir.end().0.success());
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let said = heard_at(address);
+    assert!(
+        said.starts_with("Weir heard from Sonarr ") && !said.contains("It works"),
+        "{said}"
+    );
     ask_with(address, "GET /torznab/api?t=search&q=a", KEY, agent);
-    assert!(heard().ends_with(". It works."), "{}", heard());
+    let said = heard_at(address);
+    assert!(said.ends_with(". It works."), "{said}");
 }
 
 #[test]

@@ -70,6 +70,12 @@ impl Newsreader {
         self.line()
     }
 
+    fn sign_in(&mut self) {
+        assert!(self.ask("AUTHINFO USER me").starts_with("381 "));
+        let pass = format!("AUTHINFO PASS {KEY}");
+        assert!(self.ask(&pass).starts_with("281 "));
+    }
+
     fn block(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         loop {
@@ -244,6 +250,42 @@ fn the_greeting_promises_posting_only_to_those_who_may() {
 }
 
 #[test]
+fn what_is_refused_is_not_said_to_work() {
+    let runtime = Runtime::new().unwrap();
+    let server = zoo(&runtime);
+    let mut rig =
+        Rig::start(&(section(server.address(), "") + "\ntracker: { max_peers_per_ip: 1 }"));
+    let heard = |rig: &Rig, anchor: &str| {
+        let page = ask(rig.web, "GET /connect", KEY);
+        let (_, rest) = page
+            .split_once(&format!("data-heard=\"{anchor}\">"))
+            .unwrap();
+        rest.split_once('<').unwrap().0.to_owned()
+    };
+    let mut reader = Newsreader::connect(listening(&mut rig.weir, "nntp"));
+    assert!(reader.ask("AUTHINFO USER me").starts_with("381 "));
+    assert!(reader.ask("AUTHINFO PASS wrong").starts_with("481 "));
+    assert_eq!(
+        heard(&rig, "newsreaders"),
+        "Not heard from Newsreaders yet."
+    );
+    reader.sign_in();
+    assert!(heard(&rig, "newsreaders").ends_with(". It works."));
+
+    let announce = |id: &str, hash: &str| {
+        let hash = hash.repeat(20);
+        let line = format!("GET /announce?info_hash={hash}&peer_id={id}&port=6881&left=0");
+        ask(rig.tracker, &line, "")
+    };
+    let taken = announce("A2-1-37-0-0123456789", "%07");
+    assert!(taken.contains("8:interval"), "{taken}");
+    let refused = announce("-DE2110-0123456789ab", "%08");
+    assert!(refused.contains("failure reason"), "{refused}");
+    assert!(heard(&rig, "aria2").ends_with(". It works."));
+    assert_eq!(heard(&rig, "deluge"), "Not heard from Deluge yet.");
+}
+
+#[test]
 fn when_newsreaders_and_clients_were_heard_is_known_after_a_restart() {
     let heard = |rig: &Rig, anchor: &str| {
         let page = ask(rig.web, "GET /connect", KEY);
@@ -256,11 +298,14 @@ fn when_newsreaders_and_clients_were_heard_is_known_after_a_restart() {
     let server = zoo(&runtime);
     let mut rig = Rig::start(&section(server.address(), ""));
     assert_eq!(heard(&rig, "aria2"), "Not heard from aria2 yet.");
-    Newsreader::connect(listening(&mut rig.weir, "nntp"));
-    let hash = "%07".repeat(20);
-    let line =
-        format!("GET /announce?info_hash={hash}&peer_id=A2-1-37-0-0123456789&port=6881&left=0");
-    assert!(ask(rig.tracker, &line, "").contains("8:interval"));
+    let mut reader = Newsreader::connect(listening(&mut rig.weir, "nntp"));
+    reader.sign_in();
+    let announce = |id: &str| {
+        let hash = "%07".repeat(20);
+        let line = format!("GET /announce?info_hash={hash}&peer_id={id}&port=6881&left=0");
+        ask(rig.tracker, &line, "")
+    };
+    assert!(announce("A2-1-37-0-0123456789").contains("8:interval"));
     let Rig { weir, dir, .. } = rig;
     weir.signal("TERM");
     assert!(weir.end().0.success());

@@ -101,6 +101,34 @@ fn settings_say_how_a_backup_is_restored() {
 }
 
 #[test]
+fn settings_say_how_large_each_file_is_and_which_versions_run() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let page = ask(address, "GET /settings", KEY);
+    let (_, sizes) = page.split_once("<h2 id=\"sizes\">").unwrap();
+    let (sizes, versions) = sizes.split_once("<h2 id=\"versions\">").unwrap();
+    for name in ["state.db", "search.db", "news.db", "news-text.db", "swarm/"] {
+        let row = format!("<dt><code>{name}</code></dt><dd title=\"");
+        let (_, row) = sizes
+            .split_once(&row)
+            .unwrap_or_else(|| panic!("no {name} in {sizes}"));
+        let bytes = row.split(' ').next().unwrap();
+        let bytes: u64 = bytes.parse().unwrap();
+        assert!(bytes > 0, "{name}: {row}");
+    }
+    for (name, version) in [
+        ("Weir", env!("CARGO_PKG_VERSION")),
+        ("SQLite", weir_store::rusqlite::version()),
+        ("Built with Rust", "1."),
+        ("System", std::env::consts::OS),
+    ] {
+        let row = format!("<dt>{name}</dt><dd>{version}");
+        assert!(versions.contains(&row), "{row} in {versions}");
+    }
+}
+
+#[test]
 fn pages_without_upstreams_lead_to_the_form_and_name_the_file_that_it_writes() {
     let rig = Rig::start("");
     let file = full(rig.dir.path(), "data/upstreams.yaml");

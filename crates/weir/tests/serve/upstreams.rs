@@ -316,6 +316,124 @@ fn a_file_that_was_edited_by_hand_and_cannot_be_read_is_not_overwritten() {
 }
 
 #[test]
+fn one_that_runs_is_not_said_to_be_gone_while_the_file_has_mistakes() {
+    let rig = Rig::start("");
+    let url = "http://127.0.0.1:9/api";
+    let entry = json!({ "name": "a", "url": url, "api_key": "the-k3y" });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let form = ask(rig.web, "GET /upstreams/search/a/edit", KEY);
+    let seen = hidden(&form, "_revision").to_owned();
+    let path = rig.dir.path().join("data/upstreams.yaml");
+    let good = file(&rig);
+    std::fs::write(&path, good.clone() + "    - [oops\n").unwrap();
+
+    let place = "data/upstreams.yaml:";
+    for page in ["edit", "remove"] {
+        let page = ask(rig.web, &format!("GET /upstreams/search/a/{page}"), KEY);
+        assert!(page.contains(place), "{page}");
+        assert!(!page.starts_with("HTTP/1.1 404"), "{page}");
+    }
+    let (status, problem) = get(rig.web, "GET /api/v1/upstreams/search/a/entry");
+    assert_eq!(status, 422, "{problem}");
+    let told = problem["mistakes"][0].as_str().unwrap();
+    assert!(told.contains(place), "{told}");
+    assert_eq!(get(rig.web, "GET /api/v1/upstreams/search/b/entry").0, 404);
+
+    let change = [
+        ("name", "a"),
+        ("url", url),
+        ("priority", "7"),
+        ("_revision", seen.as_str()),
+        ("_do", "save"),
+    ];
+    let refused = submit(&rig, "/upstreams/search/a/edit", &change);
+    assert!(refused.starts_with("HTTP/1.1 422"), "{refused}");
+    assert!(
+        refused.contains("the configuration has mistakes") && refused.contains(place),
+        "{refused}"
+    );
+    assert!(!refused.contains("was removed"), "{refused}");
+    assert!(refused.contains("value=\"7\""), "{refused}");
+    assert_eq!(hidden(&refused, "_revision"), seen);
+
+    // The same form again when the file is right.
+    std::fs::write(&path, good).unwrap();
+    let saved = submit(&rig, "/upstreams/search/a/edit", &change);
+    assert!(saved.starts_with("HTTP/1.1 303"), "{saved}");
+    assert!(file(&rig).contains("api_key: the-k3y\n      priority: 7"));
+}
+
+#[test]
+fn a_key_that_was_typed_before_it_was_tried_can_be_dropped_again() {
+    let rig = Rig::start("");
+    let add = |more: &[(&str, &str)]| {
+        let url = ("url", "http://127.0.0.1:9/api");
+        let fields = [&[("name", "a"), url], more].concat();
+        submit(&rig, "/upstreams/add?front=search", &fields)
+    };
+    let tried = add(&[("api_key", "the-k3y"), ("_do", "try")]);
+    let drop = "name=\"forget-api_key\" value=\"1\"> Drop what you typed";
+    assert!(tried.contains(drop), "{tried}");
+    let kept = ("_kept", hidden(&tried, "_kept"));
+    let saved = add(&[kept, ("forget-api_key", "1"), ("_do", "save")]);
+    assert!(saved.starts_with("HTTP/1.1 303"), "{saved}");
+    let text = file(&rig);
+    assert!(
+        text.contains("name: a") && !text.contains("api_key"),
+        "{text}"
+    );
+}
+
+#[test]
+fn nobody_replaces_a_change_that_no_form_has_shown() {
+    let rig = Rig::start("");
+    let url = "http://127.0.0.1:9/api";
+    let entry = json!({ "name": "a", "url": url });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let form = ask(rig.web, "GET /upstreams/search/a/edit", KEY);
+    let seen = hidden(&form, "_revision").to_owned();
+    let other = json!({ "entry": { "name": "a", "url": url, "priority": 3 } });
+    let changed = send(rig.web, "PUT /api/v1/upstreams/search/a", &other);
+    assert_eq!(changed.0, 200, "{changed:?}");
+
+    // A restart has forgotten the secret that was typed.
+    let change = |revision: &str, secret: (&str, &str)| {
+        let fields = [
+            ("name", "a"),
+            ("url", url),
+            ("_revision", revision),
+            secret,
+            ("_do", "save"),
+        ];
+        submit(&rig, "/upstreams/search/a/edit", &fields)
+    };
+    let refused = change(&seen, ("_kept", "0123456789abcdef"));
+    assert!(
+        refused.contains("is not remembered any more. Enter it again."),
+        "{refused}"
+    );
+    let again = change(hidden(&refused, "_revision"), ("api_key", "the-k3y"));
+    assert!(again.starts_with("HTTP/1.1 409"), "{again}");
+    assert!(again.contains("Saved meanwhile: 3."), "{again}");
+    assert!(file(&rig).contains("priority: 3"), "{}", file(&rig));
+
+    // Nor is it removed by whoever mistyped its name.
+    let remove = |revision: &str, name: &str| {
+        let fields = [("confirm", name), ("_revision", revision)];
+        submit(&rig, "/upstreams/search/a/remove", &fields)
+    };
+    let refused = remove(&seen, "b");
+    let again = remove(hidden(&refused, "_revision"), "a");
+    assert!(again.starts_with("HTTP/1.1 409"), "{again}");
+    assert_eq!(names(&rig), ["a"]);
+    let removed = remove(hidden(&again, "_revision"), "a");
+    assert!(removed.starts_with("HTTP/1.1 303"), "{removed}");
+
+    // Whoever has seen it replaces it.
+    assert_eq!(names(&rig), [""; 0]);
+}
+
+#[test]
 fn with_a_full_disk_nothing_is_lost_and_it_says_so() {
     let dir = TempDir::new().unwrap();
     config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
@@ -1153,6 +1271,100 @@ fn an_import_names_the_rows_that_are_refused_and_ticks_none_that_is_disabled_the
     let refused = submit(&rig, "/upstreams/import/add", &sent);
     let told = "Good-2, url: Good has this address and account already";
     assert!(refused.contains(told), "{refused}");
+}
+
+#[test]
+fn an_import_keeps_the_key_that_was_typed_when_the_address_is_wrong() {
+    let rig = Rig::start("");
+    let right = prowlarr(&json!([{ "id": 1, "name": "Good", "protocol": "torrent" }]));
+    let first = [("program", "prowlarr"), ("url", "nonsense"), ("key", "k3y")];
+    let refused = submit(&rig, "/upstreams/import", &first);
+    assert!(refused.starts_with("HTTP/1.1 422"), "{refused}");
+    assert!(!refused.contains("k3y"), "it is not sent back: {refused}");
+    let kept = hidden(&refused, "_kept").to_owned();
+    let again = |token: &str| {
+        let fields = [
+            ("program", "prowlarr"),
+            ("url", &right),
+            ("key", ""),
+            ("_kept", token),
+        ];
+        submit(&rig, "/upstreams/import", &fields)
+    };
+    let page = again(&kept);
+    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+    assert!(row(&page, 0).contains("Good"), "{page}");
+    let unknown = again("0123456789abcdef");
+    assert!(
+        unknown.contains("Enter the API key of the program."),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn with_a_full_disk_an_import_adds_nothing_and_stays_ticked() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let (weir, web) = Weir::start_on_full_disk(dir.path());
+    let rig = Rig::of(weir, web, dir);
+    let url = prowlarr(&json!([
+        { "id": 1, "name": "One", "protocol": "torrent" },
+        { "id": 2, "name": "Two", "protocol": "usenet" },
+    ]));
+    let page = listed(&rig, &url);
+    let add = |page: &str| {
+        let kept = hidden(page, "_kept");
+        submit(
+            &rig,
+            "/upstreams/import/add",
+            &[("pick", "1"), ("_kept", kept)],
+        )
+    };
+    rig.weir.limit_files("64");
+    let refused = add(&page);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(
+        refused.contains("upstreams.yaml cannot be written. Is the disk full?"),
+        "{refused}"
+    );
+    assert!(!row(&refused, 0).starts_with(" checked"), "{refused}");
+    assert!(row(&refused, 1).starts_with(" checked"), "{refused}");
+    assert_eq!((file(&rig).as_str(), names(&rig).len()), ("", 0));
+    rig.weir.limit_files("unlimited");
+    let added = add(&refused);
+    assert!(added.starts_with("HTTP/1.1 303"), "{added}");
+    assert_eq!(names(&rig), ["Two"]);
+}
+
+#[test]
+fn with_a_full_disk_a_switch_says_that_a_restart_would_undo_it() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let (weir, web) = Weir::start_on_full_disk(dir.path());
+    let rig = Rig::of(weir, web, dir);
+    let entry = json!({ "name": "a", "url": "http://127.0.0.1:9/api" });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let act = |action: &str| {
+        let line = format!("POST /api/v1/upstreams/search/a/{action}");
+        send(rig.web, &line, &json!({ "reason": "account renewal" })).1
+    };
+    rig.weir.limit_files("64");
+    let off = act("disable");
+    let said = off["sentence"].as_str().unwrap();
+    assert!(
+        said.contains("not on disk yet") && said.contains("state.db cannot be written"),
+        "{said}"
+    );
+    assert_eq!(off["upstream"]["state"], "manual", "{off}");
+    rig.weir.limit_files("unlimited");
+    let on = act("enable");
+    assert_eq!(on["result"], "done", "{on}");
+    // A form leads to a page that says the same.
+    rig.weir.limit_files("64");
+    let moved = submit(&rig, "/upstreams/search/a/disable", &[("reason", "x")]);
+    let (_, to) = moved.split_once("location: ").unwrap();
+    let page = ask(rig.web, &format!("GET {}", to.lines().next().unwrap()), KEY);
+    assert!(page.contains("This is not on disk yet"), "{page}");
 }
 
 #[test]

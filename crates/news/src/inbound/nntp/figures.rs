@@ -83,7 +83,7 @@ struct Counted {
     accepted: AtomicU64,
     wrong_keys: AtomicU64,
     slow: AtomicU64,
-    /// When somebody connected last, in milliseconds since the listener began, plus one.
+    /// When somebody signed in or read something last, in milliseconds since the listener began, plus one.
     last: AtomicU64,
 }
 
@@ -133,13 +133,13 @@ impl NntpFigures {
         }
     }
 
-    /// Notes that somebody connected, in milliseconds since the listener began.
-    pub(crate) fn note_accepted(&self, at: u64) {
+    /// Notes that somebody signed in or may read, in milliseconds since the listener began.
+    pub(crate) fn note_success(&self, at: u64) {
         self.0.last.store(at.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// When somebody connected last, since the listener began.
-    pub(crate) fn last_accepted(&self) -> Option<std::time::Duration> {
+    /// When somebody did that last, since the listener began.
+    pub(crate) fn last_success(&self) -> Option<std::time::Duration> {
         let at = self.0.last.load(Ordering::Relaxed).checked_sub(1)?;
         Some(std::time::Duration::from_millis(at))
     }

@@ -206,9 +206,12 @@ impl Session {
 
     async fn answer(&mut self, command: Command) -> Result<Flow, Gone> {
         use super::articles::Part;
-        if reads(&command) && !self.may_read() {
-            self.say(code::AUTHENTICATION_NEEDED, "Sign in to read here");
-            return Ok(Flow::Goes);
+        if reads(&command) {
+            if !self.may_read() {
+                self.say(code::AUTHENTICATION_NEEDED, "Sign in to read here");
+                return Ok(Flow::Goes);
+            }
+            self.note_success();
         }
         match command {
             Command::Article(which) => self.article(Part::Whole, which).await?,
@@ -253,6 +256,13 @@ impl Session {
             }
         }
         Ok(Flow::Goes)
+    }
+
+    /// Notes that this newsreader is set up well: who only connects may have a wrong key.
+    pub(super) fn note_success(&self) {
+        let parts = &self.service.parts;
+        let now = u64::try_from(parts.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        parts.figures.note_success(now);
     }
 
     fn may_read(&self) -> bool {

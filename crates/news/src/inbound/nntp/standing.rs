@@ -116,6 +116,7 @@ impl Session {
         match porter.key(given, &client) {
             Ok(key) => {
                 self.standing.signed_in = Some(key);
+                self.note_success();
                 self.say(code::AUTHENTICATED, "Signed in");
             }
             // Where nobody needs a key, a wrong one does no harm.

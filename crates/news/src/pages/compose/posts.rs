@@ -11,7 +11,7 @@ use weir_engine::dispatch::Asker;
 use weir_news_proto::{MessageId, Newsgroup};
 use weir_web::{Failure, Visitor, kit};
 
-use super::{desk, failed, post_address, private, take_back_addresses, up};
+use super::{desk, failed, post_address, private, take_back_addresses, unless_full, up};
 use crate::model::Model;
 use crate::pages::address::{self, read_id};
 use crate::pages::message::titled;
@@ -120,7 +120,7 @@ pub(super) async fn all(
     for kept in drafts.all().map_err(failed)? {
         if model.is_out(&kept) {
             // It took longer to be sent than its page was waited for.
-            drafts.discard(&kept.name).await.map_err(failed)?;
+            unless_full(drafts.discard(&kept.name).await);
             continue;
         }
         lines.push(DraftLine {
@@ -167,7 +167,8 @@ pub(super) async fn discard(
 ) -> Result<Response, Failure> {
     let drafts = &desk(&reader)?.outbox.drafts;
     if let Some(name) = drafts.read_name(&form.draft) {
-        drafts.discard(&name).await.map_err(failed)?;
+        let discarded = drafts.discard(&name).await;
+        discarded.map_err(|error| Failure::unwritten(&error))?;
     }
     Ok(Redirect::to("/news/posts").into_response())
 }

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use weir_news_proto::Newsgroup;
-use weir_web::{Failure, Visitor, kit};
+use weir_web::{Failure, MAKE_ROOM, UNWRITTEN, Visitor, kit};
 
 use super::{private, status, up};
 use crate::pages::message::{ArticleText, named, titled};
@@ -62,6 +62,8 @@ pub(super) struct ComposePage<'a> {
     pub(super) notes: Vec<String>,
     pub(super) mistakes: Vec<Mistake>,
     pub(super) trouble: Option<NotPosted>,
+    /// It is nowhere but on this page.
+    pub(super) unkept: bool,
     pub(super) preview: Option<Preview>,
 }
 
@@ -78,6 +80,7 @@ struct ComposeBody<'a> {
     notes: &'a [String],
     mistakes: Vec<(&'static str, &'a str)>,
     trouble: Option<String>,
+    unkept: Option<String>,
     preview: Option<&'a Preview>,
     /// It answers or replaces something.
     follows: bool,
@@ -91,7 +94,23 @@ impl ComposeBody<'_> {
     }
 }
 
-impl ComposePage<'_> {
+impl<'a> ComposePage<'a> {
+    /// The form with what was written so far, and nothing to say of it.
+    pub(super) fn new(name: &'a DraftName, keep: String, draft: &'a Draft) -> Self {
+        Self {
+            purpose: Purpose::of(draft),
+            name,
+            keep,
+            draft,
+            is_open: true,
+            notes: Vec::new(),
+            mistakes: Vec::new(),
+            trouble: None,
+            unkept: false,
+            preview: None,
+        }
+    }
+
     pub(super) fn show(&self, visitor: &Visitor) -> Result<Response, Failure> {
         let heading = self.purpose.heading();
         let mistakes = self.mistakes.iter();
@@ -108,10 +127,12 @@ impl ComposePage<'_> {
                 .map(|(field, says)| (id(*field), says.as_str()))
                 .collect(),
             trouble: self.trouble.as_ref().map(ToString::to_string),
+            unkept: (self.unkept).then(|| format!("Not kept: {UNWRITTEN} {MAKE_ROOM}")),
             preview: self.preview.as_ref(),
             follows: self.purpose != Purpose::New,
         };
         let status = match (&self.trouble, self.mistakes.is_empty()) {
+            _ if self.unkept => StatusCode::SERVICE_UNAVAILABLE,
             (Some(not), _) => status(not),
             (None, false) => StatusCode::UNPROCESSABLE_ENTITY,
             (None, true) => StatusCode::OK,

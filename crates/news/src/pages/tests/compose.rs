@@ -32,6 +32,7 @@ struct Desk {
     router: Router,
     server: News,
     model: Arc<Model>,
+    state: File,
     _directory: tempfile::TempDir,
 }
 
@@ -97,6 +98,7 @@ impl Desk {
             router: app.expect("a web part").router(),
             server,
             model,
+            state,
             _directory: directory,
         }
     }
@@ -319,6 +321,67 @@ async fn mistakes_stand_beside_their_fields_and_nothing_typed_is_lost() {
     }
     assert!(page.body.contains("First line") && page.body.contains("no address"));
     assert!(desk.server.posted().is_empty());
+}
+
+/// A disk that is too full for one kind of change, for as long as the trigger is there.
+async fn fill(desk: &Desk, change: &'static str) {
+    let trigger = format!(
+        "CREATE TRIGGER full BEFORE {change} ON news_post_draft BEGIN SELECT RAISE(ABORT, 'full'); END"
+    );
+    let made = desk.state.write(move |tx| tx.execute_batch(&trigger)).await;
+    made.expect("a trigger");
+}
+
+#[tokio::test]
+async fn on_a_full_disk_what_was_typed_comes_back_with_the_reason() {
+    let desk = Desk::new().await;
+    let page = desk.get("/news/compose?group=misc.test").await;
+    let draft = value(&page.body, "draft");
+    fill(&desk, "INSERT").await;
+    for act in ["preview", "keep", "send"] {
+        let fields = with(&[("draft", &draft), ("act", act)]);
+        let page = desk.send("/news/drafts", &fields).await;
+        assert_eq!(page.status, 503, "{act}: {}", page.body);
+        assert!(
+            page.body
+                .contains("Not kept: state.db cannot be written. Is the disk full?"),
+            "{act}: {}",
+            page.body
+        );
+        assert!(
+            page.body.contains("First line") && value(&page.body, "draft") == draft,
+            "{act}: {}",
+            page.body
+        );
+        assert!(!page.body.contains("is kept as a"), "{act}: it is not");
+    }
+    assert!(desk.server.posted().is_empty());
+}
+
+#[tokio::test]
+async fn an_article_that_is_out_is_not_said_to_have_failed_on_a_full_disk() {
+    let desk = Desk::new().await;
+    fill(&desk, "DELETE").await;
+    let sent = desk.send("/news/drafts", &with(&[("act", "send")])).await;
+    assert_eq!(sent.status, 303, "{}", sent.body);
+    assert_eq!(desk.server.posted().len(), 1);
+    let all = desk.get("/news/posts").await;
+    assert!(
+        all.status == 200 && !all.body.contains("id=\"drafts\""),
+        "it is no draft any more: {}",
+        all.body
+    );
+    let kept = desk.model.outbox.drafts.all().expect("a look");
+    let discard = [("draft", kept[0].name.as_str())];
+    let refused = desk.send("/news/posts/discard", &discard).await;
+    assert_eq!(refused.status, 503);
+    assert!(
+        refused
+            .body
+            .contains("Nothing was changed: state.db cannot be written"),
+        "{}",
+        refused.body
+    );
 }
 
 #[tokio::test]

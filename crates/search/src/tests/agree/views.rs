@@ -120,9 +120,13 @@ impl Views {
             let exact = exact(until);
             let next = self.indexers.iter();
             // Of several that come back together it is not said which one is named.
-            let mut next = next
-                .filter(|one| one.until() == Some(until))
-                .map(|one| format!("Next one back: {} at <time datetime=\"{exact}\">", one.name));
+            let mut next = next.filter(|one| one.until() == Some(until)).map(|one| {
+                let what = match one.standing() {
+                    Standing::Disabled => "Next probe",
+                    _ => "Next one back",
+                };
+                format!("{what}: {} at <time datetime=\"{exact}\">", one.name)
+            });
             assert!(next.any(|words| self.overview.contains(&words)), "{exact}");
         }
     }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{browser::browser, end_session, end_sessions, find, no_such_key, not_made};
-use super::{own_session, public_id, unstored};
+use super::{own_session, public_id};
 use crate::{
     App, Failure, Right, Visitor,
     auth::keys::{self, KEYS, Key, NAME},
@@ -191,8 +191,7 @@ async fn make(
     let name = keys::name(&wanted.name).map_err(|mistake| wrong("name", mistake))?;
     let right = Right::parse(&wanted.right);
     let right = right.ok_or_else(|| wrong("right", "There is no such right."))?;
-    let made = app.keeper().make_key(&name, right).await;
-    let made = made.map_err(|error| unstored(&error))?;
+    let made = app.keeper().make_key(&name, right).await?;
     let made = made.map_err(|why| {
         let advice = "GET /api/v1/keys lists them. Nothing was changed.";
         Failure::new(StatusCode::CONFLICT, not_made(why, &name), advice).at("name")
@@ -212,8 +211,7 @@ async fn revoke(
     let id: i64 = id.parse().map_err(|_| no_such_key())?;
     let all = app.keeper().keys();
     let key = find(&all, id).ok_or_else(no_such_key)?;
-    let ended = app.keeper().revoke_key(id).await;
-    let ended = ended.map_err(|error| unstored(&error))?;
+    let ended = app.keeper().revoke_key(id).await?;
     let ended = ended.ok_or_else(no_such_key)?;
     tracing::info!(who = %visitor.account(), key = &*key.name, ended, "a key was revoked");
     Ok(Json(

@@ -111,7 +111,10 @@ fn why(app: &App, front: &Contributed) -> Option<(String, Times)> {
     let briefs = engine.briefs();
     let states: Vec<Standing> = briefs.iter().map(|brief| brief.standing).collect();
     let times = times(app, engine);
-    let next = briefs.iter().filter_map(|brief| brief.until).min();
+    let next = briefs
+        .iter()
+        .filter_map(|brief| Some((brief.until?, brief.standing)));
+    let next = next.min_by_key(|(until, _)| *until);
     let words = limited(upstreams.kind(), &states, next, |until| times.until(until))?;
     Some((words, times))
 }
@@ -120,7 +123,7 @@ fn why(app: &App, front: &Contributed) -> Option<(String, Times)> {
 fn limited(
     kind: &str,
     states: &[Standing],
-    next: Option<Moment>,
+    next: Option<(Moment, Standing)>,
     until: impl Fn(Moment) -> String,
 ) -> Option<String> {
     let count = |wanted: Standing| states.iter().filter(|state| **state == wanted).count();
@@ -159,9 +162,8 @@ fn limited(
         }
     };
     // What was disabled is only tried then.
-    let is_tried = count(Standing::Cooldown) == 0;
-    let next = next.map_or_else(String::new, |next| {
-        let which = match (total, is_tried) {
+    let next = next.map_or_else(String::new, |(next, standing)| {
+        let which = match (total, standing == Standing::Disabled) {
             (1, false) => "Its cooldown ends",
             (1, true) => "It is tried again",
             (_, false) => "Next one back",
@@ -325,8 +327,11 @@ mod tests {
     #[test]
     fn a_front_whose_upstreams_all_rest_says_why_and_until_when() {
         use Standing::{Cooldown, Disabled, Manual, Open, Untried};
+        let say_of = |states: &[Standing], next: Option<(Moment, Standing)>| {
+            limited("indexer", states, next, |_| "14:32".to_owned())
+        };
         let say = |states: &[Standing], next: Option<u64>| {
-            limited("indexer", states, next.map(Moment), |_| "14:32".to_owned())
+            say_of(states, next.map(|next| (Moment(next), states[0])))
         };
         let words = "is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32.";
         assert_eq!(say(&[Cooldown; 7], Some(1)).as_deref(), Some(words));
@@ -339,6 +344,9 @@ mod tests {
         let words = "is answering from cache only: of its 4 indexers 2 are cooling down, 1 is disabled and 1 is off. Next one back at 14:32.";
         let mixed = [Cooldown, Disabled, Manual, Cooldown];
         assert_eq!(say(&mixed, Some(1)).as_deref(), Some(words));
+        let words = "is answering from cache only: of its 4 indexers 2 are cooling down, 1 is disabled and 1 is off. The next one is tried at 14:32.";
+        let first = Some((Moment(1), Disabled));
+        assert_eq!(say_of(&mixed, first).as_deref(), Some(words));
         let words = "is answering from cache only: all 2 indexers are off.";
         assert_eq!(say(&[Manual; 2], None).as_deref(), Some(words));
         let words = "is answering from cache only: all 2 indexers have not answered yet.";

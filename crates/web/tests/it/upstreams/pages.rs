@@ -513,7 +513,9 @@ async fn the_overview_names_what_needs_attention_and_what_was_decided() {
     let mut visitor = town.signed_in().await;
     let page = visitor.get("/").await.body;
     assert!(
-        page.contains("1 of 8 upstreams is open. 3 have not been tried yet. Next one back: tracker-four at <time"),
+        page.contains(
+            "1 of 8 upstreams is open. 3 have not been tried yet. Next probe: tracker-four at <time"
+        ),
         "{page}"
     );
     let (_, attention) = page.split_once("id=\"attention\"").unwrap();

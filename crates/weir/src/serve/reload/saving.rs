@@ -85,16 +85,26 @@ impl Running {
         Ok(planned.names)
     }
 
-    /// Where the entry of an upstream is; `None` if there is none.
-    pub(in crate::serve) fn entry(&self, kind: Kind, name: &str) -> Option<EntryPlace> {
+    /// Where the entry of an upstream is; `None` if there is none. A file that cannot be read has not lost what runs from it.
+    pub(in crate::serve) fn entry(
+        &self,
+        kind: Kind,
+        name: &str,
+    ) -> Result<Option<EntryPlace>, NotSaved> {
         let inner = self.0.lock();
-        let added = inner.added().unwrap_or_default();
+        let added = match inner.added() {
+            Ok(added) => added,
+            Err(why) if inner.loaded.added.entries.position(kind, name).is_some() => {
+                return Err(why);
+            }
+            Err(_) => Added::default(),
+        };
         if let Some(at) = added.position(kind, name) {
             let entry = added.entries(kind)[at].clone();
             let revision = inner.revision(kind, &entry);
-            return Some(EntryPlace::Added { entry, revision });
+            return Ok(Some(EntryPlace::Added { entry, revision }));
         }
-        inner.own(kind, name).map(EntryPlace::Own)
+        Ok(inner.own(kind, name).map(EntryPlace::Own))
     }
 
     /// The names and addresses of all upstreams of a kind, whichever file they are in.

@@ -62,7 +62,8 @@ pub(super) fn routes(editor: Editor) -> ApiRoutes {
         .route(
             at_entry(Operation::get("/api/v1/upstreams/{front}/{name}/entry", "The entry of an upstream"))
                 .about("Where it is written, and what of it may be shown. Secrets never are.")
-                .answers("The entry.", entry()),
+                .answers("The entry.", entry())
+                .fails(StatusCode::UNPROCESSABLE_ENTITY, "`upstreams.yaml` has mistakes."),
             show,
         )
         .route(
@@ -211,7 +212,8 @@ async fn show(
     Path((front, name)): Path<(String, String)>,
 ) -> Result<Json<Value>, Failure> {
     let kind = kind(&front)?;
-    let place = editor.0.running.entry(kind, &name).ok_or_else(unknown)?;
+    let place = editor.0.running.entry(kind, &name).map_err(failure)?;
+    let place = place.ok_or_else(unknown)?;
     let (mut values, mut secrets) = (Map::new(), Vec::new());
     let (editable, revision, sentence) = match place {
         EntryPlace::Own(origin) => (false, None, editor.elsewhere(&origin)),
@@ -290,7 +292,7 @@ impl Editor {
     fn written(&self, kind: Kind, name: Option<&String>, what: &str) -> Json<Value> {
         let name = name.map_or("", String::as_str);
         let revision = match self.0.running.entry(kind, name) {
-            Some(EntryPlace::Added { revision, .. }) => revision,
+            Ok(Some(EntryPlace::Added { revision, .. })) => revision,
             _ => String::new(),
         };
         Json(json!({
@@ -327,7 +329,7 @@ fn wrong(mistakes: Vec<FieldMistake>) -> Failure {
     )
 }
 
-fn failure(not_saved: NotSaved) -> Failure {
+pub(super) fn failure(not_saved: NotSaved) -> Failure {
     match not_saved {
         NotSaved::Fields(mistakes) => wrong(mistakes),
         NotSaved::Changed => Failure::new(
@@ -344,7 +346,7 @@ fn failure(not_saved: NotSaved) -> Failure {
         NotSaved::Mistakes(mistakes) => Failure::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "The configuration has mistakes, which have to be corrected first. Nothing was changed.",
-            "Correct what `mistakes` names, then send it again.",
+            "Correct the mistakes, then try again.",
         )
         .with_mistakes(mistakes),
         NotSaved::Failed(why) => Failure::new(

@@ -22,7 +22,7 @@ pub(super) struct FormField {
     words: Vec<FieldWord>,
     /// What may be shown of a saved secret.
     saved: Option<String>,
-    /// Whether the saved secret can be removed, and whether that was ticked.
+    /// Whether the secret that is saved or remembered can be dropped, and whether that was ticked.
     forgettable: bool,
     forgets: bool,
     /// What is saved now, if that is not what was typed: somebody else has changed it.
@@ -162,6 +162,7 @@ fn field(about: &'static About, filled: &Filled<'_>) -> FormField {
         true => "",
         false => written,
     };
+    let remembered = password && !value.is_empty();
     let words = about.words.iter().map(|word| FieldWord {
         value: if *word == default { "" } else { word },
         label: match *word == default {
@@ -189,7 +190,7 @@ fn field(about: &'static About, filled: &Filled<'_>) -> FormField {
         password,
         required: about.default.is_none() && hidden.is_none(),
         words: words.collect(),
-        forgettable: hidden.is_some() && about.default.is_some(),
+        forgettable: (hidden.is_some() || remembered) && about.default.is_some(),
         forgets: draft.forgets(key),
         saved: hidden,
         now,
@@ -197,7 +198,7 @@ fn field(about: &'static About, filled: &Filled<'_>) -> FormField {
             .map(|mistake| mistake.detail.clone())
             .or_else(|| tried.map(|tried| tried.sentence.clone())),
         told: told.is_some(),
-        remembered: password && !value.is_empty(),
+        remembered,
         // Never back to the page: it is remembered here until the form is saved.
         value: if password {
             String::new()

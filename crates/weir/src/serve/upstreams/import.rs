@@ -1,5 +1,7 @@
 //! `/upstreams/import`: picks from the indexers that Prowlarr or Jackett has.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -52,8 +54,8 @@ struct ImportPage<'a> {
     trouble: Option<String>,
     /// The field that the trouble is about.
     wrong: &'static str,
-    /// Rows to pick from, with the token of the list.
     rows: Vec<ImportRow>,
+    /// The token of the list; without one, that of the key that was typed.
     kept: String,
     from: String,
     left_out: usize,
@@ -69,12 +71,24 @@ pub(super) async fn ask(State(editor): State<Editor>, visitor: Visitor) -> Respo
     visitor.show(TITLE, &page)
 }
 
+/// The field of the other program's key.
+const KEY: &str = "key";
+
 const TITLE: &str = "Import indexers · Upstreams";
 
 /// `POST /upstreams/import`: asks the program.
 pub(super) async fn list(State(editor): State<Editor>, visitor: Visitor, body: Bytes) -> Response {
     let sent = pairs(&body);
-    let (url, key) = (value(&sent, "url").trim(), value(&sent, "key").trim());
+    let url = value(&sent, "url").trim();
+    let typed = value(&sent, "key").trim();
+    let token = value(&sent, "_kept");
+    let before = (editor.0.secrets.find(visitor.identity, token))
+        .and_then(|secrets| secrets.get(KEY).cloned());
+    let key = match before {
+        Some(before) if typed.is_empty() => before,
+        _ => typed.to_owned(),
+    };
+    let key = key.as_str();
     let from = match value(&sent, "program") {
         "jackett" => From::Jackett,
         _ => From::Prowlarr,
@@ -89,6 +103,11 @@ pub(super) async fn list(State(editor): State<Editor>, visitor: Visitor, body: B
     let refused = |mut page: ImportPage<'_>, status, wrong, why: String| {
         page.trouble = Some(why);
         page.wrong = wrong;
+        // It is typed once, unless it is the wrong one.
+        if wrong != KEY && !key.is_empty() {
+            let secrets = BTreeMap::from([(KEY, key.to_owned())]);
+            page.kept = editor.0.secrets.put(visitor.identity, secrets);
+        }
         (status, visitor.show(TITLE, &page)).into_response()
     };
     let web = SecretUrl::parse(url).filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -103,7 +122,7 @@ pub(super) async fn list(State(editor): State<Editor>, visitor: Visitor, body: B
     }
     if key.is_empty() || key.len() > 2000 || key.chars().any(char::is_control) {
         let why = "Enter the API key of the program.".to_owned();
-        return refused(page, StatusCode::UNPROCESSABLE_ENTITY, "key", why);
+        return refused(page, StatusCode::UNPROCESSABLE_ENTITY, KEY, why);
     }
     let place = match editor.0.tries.begin(&visitor) {
         Ok(place) => place,
@@ -117,7 +136,7 @@ pub(super) async fn list(State(editor): State<Editor>, visitor: Visitor, body: B
         Ok(Ok(list)) => list,
         Ok(Err(error)) => {
             let wrong = match error.is::<RejectedKey>() {
-                true => "key",
+                true => KEY,
                 false => "url",
             };
             let why = format!("{}.", weir_engine::words::capital(&format!("{error:#}")));

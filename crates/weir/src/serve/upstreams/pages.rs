@@ -9,8 +9,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use url::form_urlencoded;
+use weir_config::Origin;
 use weir_web::{Failure, FieldMistake, Visitor, upstream_path};
 
+use super::api::failure;
 use super::form::{Filled, FormPage, KindLink, fields, kinds};
 use super::{Editor, NotTried, TriedOut, elsewhere};
 use crate::added::{Draft, Kind, SavedValue, saved};
@@ -70,6 +72,16 @@ struct OwnPage {
     name: String,
     path: String,
     sentence: String,
+    is_demo: bool,
+}
+
+/// A removal that was sent and is not done.
+#[derive(Default)]
+struct Removal<'a> {
+    given: &'a str,
+    mistake: Option<String>,
+    /// The revision that they saw.
+    seen: Option<String>,
 }
 
 #[derive(Template)]
@@ -128,24 +140,23 @@ pub(super) async fn edit(
     visitor: Visitor,
 ) -> Result<Response, Failure> {
     let kind = kind(&front)?;
+    let mut draft = Draft::new(kind);
     match editor.0.running.entry(kind, &name) {
-        None => Err(unknown(kind)),
-        Some(EntryPlace::Own(origin)) => {
-            let page = OwnPage {
-                path: upstream_path(kind.front(), &name),
-                sentence: editor.elsewhere(&origin),
-                name,
-            };
-            Ok(visitor.show(&format!("{} · Upstreams", page.name), &page))
-        }
-        Some(EntryPlace::Added { entry, .. }) => {
-            let mut draft = Draft::new(kind);
+        Ok(None) => Err(unknown(kind)),
+        Ok(Some(EntryPlace::Own(origin))) => Ok(editor.own(&visitor, kind, &name, &origin)),
+        Ok(Some(EntryPlace::Added { entry, revision })) => {
             for (key, value) in saved(kind, &entry) {
                 if let SavedValue::Shown(value) = value {
                     draft.set(key, &value);
                 }
             }
-            Ok(editor.form_to_change(&visitor, &name, &draft, FormTrouble::default()))
+            let form = (Some(revision), FormTrouble::default());
+            Ok(editor.form_to_change(&visitor, &name, &draft, form))
+        }
+        Err(why) => {
+            draft.set("name", &name);
+            let form = (None, FormTrouble::of(why));
+            Ok(editor.form_to_change(&visitor, &name, &draft, form))
         }
     }
 }
@@ -166,7 +177,7 @@ pub(super) async fn save_changed(
     } = editor.sent(kind, &visitor, &body);
     let edit = Edit::Replace {
         name: name.clone(),
-        revision,
+        revision: revision.clone(),
         draft: draft.clone(),
     };
     let trouble = match tries {
@@ -177,7 +188,7 @@ pub(super) async fn save_changed(
             Err(not_saved) => FormTrouble::of(not_saved),
         },
     };
-    Ok(editor.form_to_change(&visitor, &name, &draft, trouble))
+    Ok(editor.form_to_change(&visitor, &name, &draft, (revision, trouble)))
 }
 
 /// `GET /upstreams/{front}/{name}/remove`.
@@ -186,7 +197,7 @@ pub(super) async fn ask_to_remove(
     Path((front, name)): Path<(String, String)>,
     visitor: Visitor,
 ) -> Result<Response, Failure> {
-    editor.removal(&visitor, kind(&front)?, &name, "", None)
+    editor.removal(&visitor, kind(&front)?, &name, &Removal::default())
 }
 
 /// `POST /upstreams/{front}/{name}/remove`.
@@ -198,9 +209,17 @@ pub(super) async fn remove(
 ) -> Result<Response, Failure> {
     let kind = kind(&front)?;
     let sent = pairs(&body);
-    let given = value(&sent, "confirm").trim().to_owned();
+    let given = value(&sent, "confirm").trim();
+    let revision = Some(value(&sent, "_revision").to_owned());
+    let revision = revision.filter(|revision| !revision.is_empty());
     let again = |mistake: String, status: StatusCode| {
-        let mut page = editor.removal(&visitor, kind, &name, &given, Some(mistake))?;
+        let removal = Removal {
+            given,
+            mistake: Some(mistake),
+            // Whoever is told of a change decides again.
+            seen: revision.clone().filter(|_| status != StatusCode::CONFLICT),
+        };
+        let mut page = editor.removal(&visitor, kind, &name, &removal)?;
         *page.status_mut() = status;
         Ok(page)
     };
@@ -208,11 +227,10 @@ pub(super) async fn remove(
         let mistake = format!("Type {name} to remove it. Nothing was changed.");
         return again(mistake, StatusCode::UNPROCESSABLE_ENTITY);
     }
-    let revision = Some(value(&sent, "_revision").to_owned());
     let edit = Edit::Remove {
         kind,
         name: name.clone(),
-        revision: revision.filter(|revision| !revision.is_empty()),
+        revision: revision.clone(),
     };
     match editor.save(edit).await {
         Ok(_) => Ok(Redirect::to("/upstreams?did=removed").into_response()),
@@ -286,13 +304,22 @@ impl Editor {
         visitor: &Visitor,
         name: &str,
         draft: &Draft,
-        mut trouble: FormTrouble,
+        (seen, mut trouble): (Option<String>, FormTrouble),
     ) -> Response {
         let kind = draft.kind;
         // What was typed is not lost with the entry.
         let (saved, revision) = match self.0.running.entry(kind, name) {
-            Some(EntryPlace::Added { entry, revision }) => (Some(saved(kind, &entry)), revision),
-            Some(EntryPlace::Own(origin)) => {
+            Ok(Some(EntryPlace::Added { entry, revision })) => {
+                // Only whoever was shown a change may replace it.
+                let seen = seen.filter(|_| !trouble.changed);
+                (Some(saved(kind, &entry)), seen.unwrap_or(revision))
+            }
+            // The mistakes of the file are what keeps anything from being saved, and nothing was removed.
+            Err(why) => {
+                trouble = FormTrouble::of(why);
+                (None, seen.unwrap_or_default())
+            }
+            Ok(Some(EntryPlace::Own(origin))) => {
                 trouble.status = StatusCode::CONFLICT;
                 trouble.sentence = Some(format!(
                     "{} Nothing was changed; what you typed is still below.",
@@ -300,7 +327,7 @@ impl Editor {
                 ));
                 (None, String::new())
             }
-            None => {
+            Ok(None) => {
                 trouble.status = StatusCode::CONFLICT;
                 trouble.sentence = Some(
                     "This entry was removed after you opened the form. Saving adds it again; saved secrets have to be entered again."
@@ -365,34 +392,36 @@ impl Editor {
         }
     }
 
+    /// Says where an entry is that Weir does not write.
+    fn own(&self, visitor: &Visitor, kind: Kind, name: &str, origin: &Origin) -> Response {
+        let page = OwnPage {
+            path: upstream_path(kind.front(), name),
+            sentence: self.elsewhere(origin),
+            is_demo: visitor.is_demo(),
+            name: name.to_owned(),
+        };
+        visitor.show(&format!("{name} · Upstreams"), &page)
+    }
+
     fn removal(
         &self,
         visitor: &Visitor,
         kind: Kind,
         name: &str,
-        given: &str,
-        mistake: Option<String>,
+        removal: &Removal<'_>,
     ) -> Result<Response, Failure> {
-        let path = upstream_path(kind.front(), name);
-        match self.0.running.entry(kind, name) {
+        match self.0.running.entry(kind, name).map_err(failure)? {
             None => Err(unknown(kind)),
-            Some(EntryPlace::Own(origin)) => {
-                let page = OwnPage {
-                    name: name.to_owned(),
-                    path,
-                    sentence: self.elsewhere(&origin),
-                };
-                Ok(visitor.show(&format!("{name} · Upstreams"), &page))
-            }
+            Some(EntryPlace::Own(origin)) => Ok(self.own(visitor, kind, name, &origin)),
             Some(EntryPlace::Added { revision, .. }) => {
                 let page = RemovePage {
                     form_token: &visitor.form_token,
                     name,
-                    path,
+                    path: upstream_path(kind.front(), name),
                     file: self.0.running.added_file(),
-                    revision,
-                    given,
-                    mistake,
+                    revision: removal.seen.clone().unwrap_or(revision),
+                    given: removal.given,
+                    mistake: removal.mistake.clone(),
                 };
                 Ok(visitor.show(&format!("Remove {name} · Upstreams"), &page))
             }
