@@ -72,11 +72,19 @@ struct NodeInner {
     /// Rows that need a newer Weir: this node is alone until none of them does.
     newer: Mutex<BTreeSet<UpstreamKey>>,
     about: Mutex<About>,
-    parts: Mutex<Vec<Weak<dyn NodePart>>>,
+    parts: Mutex<Parts>,
     view: watch::Sender<Arc<NodeView>>,
     /// Wakes the beat.
     hurry: Notify,
     figures: StoreFigures,
+}
+
+/// What shares something here.
+#[derive(Default)]
+struct Parts {
+    all: Vec<Weak<dyn NodePart>>,
+    /// The beat has begun: who comes now is late.
+    complete: bool,
 }
 
 /// What this node tells the others about itself.
@@ -330,9 +338,14 @@ impl Node {
     }
 
     /// A part that shares something from now on. It is let go with its owner.
+    ///
+    /// All parts come before the beat begins, with what they know from earlier runs: the first beat hands in what the store
+    /// has lost and names the shares to keep, once and for all of them.
     pub fn add_part(&self, part: &Arc<dyn NodePart>) {
         part.look(&self.view());
-        self.0.parts.lock().push(Arc::downgrade(part));
+        let mut parts = self.0.parts.lock();
+        debug_assert!(!parts.complete, "a part that comes after the first beat");
+        parts.all.push(Arc::downgrade(part));
     }
 
     /// Beats now, and not only when it is time: something that others should know has changed.
@@ -340,8 +353,9 @@ impl Node {
         self.0.hurry.notify_one();
     }
 
-    /// Beats until it is told to stop, then leaves.
+    /// Beats until it is told to stop, then leaves. All parts are there by now.
     pub async fn run(&self, stop: CancellationToken) {
+        self.0.parts.lock().complete = true;
         loop {
             tokio::select! {
                 biased;
@@ -576,8 +590,8 @@ impl Node {
 
     fn parts(&self) -> Vec<Arc<dyn NodePart>> {
         let mut parts = self.0.parts.lock();
-        parts.retain(|part| part.strong_count() > 0);
-        parts.iter().filter_map(Weak::upgrade).collect()
+        parts.all.retain(|part| part.strong_count() > 0);
+        parts.all.iter().filter_map(Weak::upgrade).collect()
     }
 
     async fn timed<T>(

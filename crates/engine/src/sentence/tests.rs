@@ -422,7 +422,9 @@ fn no_slot_is_promised_where_only_the_others_know_it() {
         };
         assert_eq!(
             say(What::Skipped(skip)),
-            format!("harbor was skipped for Sonarr: {why}, and background requests wait at most 15 s.")
+            format!(
+                "harbor was skipped for Sonarr: {why}, and background requests wait at most 15 s."
+            )
         );
         assert_eq!(
             say(What::Missed(skip)),
