@@ -23,8 +23,8 @@ use crate::serve::notify::host;
 /// No answer of the store within this time: this node is alone.
 const TIME_OUT: Duration = Duration::from_secs(1);
 
-/// A stop waits for the store no longer than this.
-const LEAVE: Duration = Duration::from_secs(2);
+/// A stop waits for the store no longer than this: for a beat that has begun, and the goodbye.
+const LEAVE: Duration = Duration::from_secs(3);
 
 const MIGRATIONS: Migrations = Migrations {
     owner: "node",
@@ -77,9 +77,12 @@ impl Beating {
     }
 
     /// Says goodbye to the others, if they can hear it.
-    pub(super) async fn stop(self) {
+    pub(super) async fn stop(mut self) {
         self.stop.cancel();
-        let _ = tokio::time::timeout(LEAVE, self.beat).await;
+        if tokio::time::timeout(LEAVE, &mut self.beat).await.is_err() {
+            // Nothing can be kept any more from here on, so nothing may be given back either.
+            self.beat.abort();
+        }
     }
 }
 
