@@ -24,8 +24,8 @@ const WANTED: Duration = Duration::from_secs(1);
 /// rest of [`USE_WITHIN`] to reach its upstream.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
-/// The store notes a start when it grants it, and the call is made when the answer is there. Where that takes more than one in
-/// so many parts of the gap, it is told when the call was made.
+/// The store notes a start when it grants it, and the call is made when the answer arrives. If that takes longer than the gap
+/// divided by this, the store is told when the call was made.
 pub(crate) const CLOSE: u32 = 20;
 
 /// A share of nothing may be more once the store is back, and nobody knows when that is: so often it is looked at again.
@@ -252,8 +252,8 @@ impl Ledger {
         }
     }
 
-    /// A start of an earlier run. Whether it was granted is not known: it counts against the share, and whether it kept a
-    /// distance neither: it does, for both are the safe side.
+    /// A start of an earlier run. Whether it was granted, and whether it kept a distance, is not known: it counts against the
+    /// share and for the spacing, which is the safe side.
     pub(crate) fn restore(&mut self, id: AskId, upstream: UpstreamId, budget: Budget, at: Moment) {
         if let Some(book) = self.books.get_mut(&upstream) {
             let ledger = ledger(budget);
