@@ -24,6 +24,10 @@ const WANTED: Duration = Duration::from_secs(1);
 /// rest of [`USE_WITHIN`] to reach its upstream.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
+/// The store notes a start when it grants it, and the call is made when the answer arrives. If that takes longer than the gap
+/// divided by this, the store is told when the call was made.
+pub(crate) const CLOSE: u32 = 20;
+
 /// A share of nothing may be more once the store is back, and nobody knows when that is: so often it is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
@@ -248,7 +252,8 @@ impl Ledger {
         }
     }
 
-    /// A start of an earlier run. Whether it was granted is not known: it counts against the share, which is the safe side.
+    /// A start of an earlier run. Whether it was granted, and whether it kept a distance, is not known: it counts against the
+    /// share and for the spacing, which is the safe side.
     pub(crate) fn restore(&mut self, id: AskId, upstream: UpstreamId, budget: Budget, at: Moment) {
         if let Some(book) = self.books.get_mut(&upstream) {
             let ledger = ledger(budget);
@@ -257,7 +262,7 @@ impl Ledger {
                 id,
                 ledger,
                 at,
-                spaced: false,
+                spaced: budget == Budget::Query,
                 right: Right::Earlier,
             });
             starts.make_contiguous().sort_by_key(|start| start.at);

@@ -72,11 +72,19 @@ struct NodeInner {
     /// Rows that need a newer Weir: this node is alone until none of them does.
     newer: Mutex<BTreeSet<UpstreamKey>>,
     about: Mutex<About>,
-    parts: Mutex<Vec<Weak<dyn NodePart>>>,
+    parts: Mutex<Parts>,
     view: watch::Sender<Arc<NodeView>>,
     /// Wakes the beat.
     hurry: Notify,
     figures: StoreFigures,
+}
+
+/// What shares something here.
+#[derive(Default)]
+struct Parts {
+    all: Vec<Weak<dyn NodePart>>,
+    /// The beat has begun: who comes now is late.
+    complete: bool,
 }
 
 /// What this node tells the others about itself.
@@ -155,6 +163,8 @@ pub struct NodeView {
     pub standing: NodeStanding,
     /// All members as the store last told, this one among them; those that are alone have themselves at least.
     pub members: Vec<Member>,
+    /// Other members that it knows, also from an earlier run, and those that have left in the last day.
+    pub known: usize,
     /// What this node may spend when it is alone.
     pub shares: Vec<Share>,
     /// Members that have yet to hand in what they know, in a new epoch.
@@ -165,6 +175,14 @@ pub struct NodeView {
     pub heard: Option<Moment>,
     /// What time it said it was then.
     pub now: Option<StoreTime>,
+}
+
+impl NodeView {
+    /// Among how many nodes what is shared is divided, this one among them. Never fewer than this node knows: to one that was
+    /// just started the store has named nobody, and one that has lost something names those who came back first.
+    pub fn count(&self) -> usize {
+        self.members.len().max(self.known + 1)
+    }
 }
 
 /// Whether the store answers.
@@ -205,6 +223,7 @@ impl Node {
                 why: NOT_YET.into(),
             },
             members: Vec::new(),
+            known: known(&kept, since).count(),
             shares: kept.shares.clone(),
             missing: Vec::new(),
             returns: 0,
@@ -330,9 +349,14 @@ impl Node {
     }
 
     /// A part that shares something from now on. It is let go with its owner.
+    ///
+    /// All parts come before the beat begins, with what they know from earlier runs: the first beat hands in what the store
+    /// has lost and names the shares to keep, once and for all of them.
     pub fn add_part(&self, part: &Arc<dyn NodePart>) {
         part.look(&self.view());
-        self.0.parts.lock().push(Arc::downgrade(part));
+        let mut parts = self.0.parts.lock();
+        debug_assert!(!parts.complete, "a part that comes after the first beat");
+        parts.all.push(Arc::downgrade(part));
     }
 
     /// Beats now, and not only when it is time: something that others should know has changed.
@@ -340,14 +364,12 @@ impl Node {
         self.0.hurry.notify_one();
     }
 
-    /// Beats until it is told to stop, then leaves.
+    /// Beats until it is told to stop, then leaves. All parts are there by now.
     pub async fn run(&self, stop: CancellationToken) {
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                () = self.beat() => {}
-            }
+        self.0.parts.lock().complete = true;
+        while !stop.is_cancelled() {
+            // Not cut off by a stop: what the store does of it after this node has left would make it a member again.
+            self.beat().await;
             let pause = if self.is_alone() { BEAT_ALONE } else { BEAT };
             tokio::select! {
                 biased;
@@ -357,16 +379,31 @@ impl Node {
             }
         }
         if !self.is_alone() {
-            let mut leave = Leave {
-                node: self.0.id,
-                ..Leave::default()
-            };
-            for part in self.parts() {
-                part.leave(&mut leave);
-            }
+            let leave = self.goodbye();
             // If nobody hears it, the others count this node as silent, which is safe.
             let _ = self.timed(|store| store.leave(leave)).await;
         }
+    }
+
+    /// Gives its shares up; what it says when it leaves.
+    fn goodbye(&self) -> Leave {
+        let mut leave = Leave {
+            node: self.0.id,
+            ..Leave::default()
+        };
+        for part in self.parts() {
+            part.leave(&mut leave);
+        }
+        // Before the others can hear of it: the next run spends what is kept, whoever has it then.
+        let mut kept = self.0.kept.lock();
+        kept.shares.clear();
+        self.0.keeper.keep(&kept);
+        drop(kept);
+        self.0.view.send_modify(|view| {
+            Arc::make_mut(view).shares.clear();
+        });
+        self.tell_parts();
+        leave
     }
 
     /// The store said this in answer to what it was asked at `sent`, or later. Says whether its clock has jumped ahead: then what
@@ -498,12 +535,14 @@ impl Node {
         } else {
             kept.heard = before.heard;
         }
+        let known = kept.known.len();
         drop(kept);
         let was_alone = self.is_alone();
         self.0.view.send_modify(|view| {
             *view = Arc::new(NodeView {
                 standing: NodeStanding::Together,
                 members: pulse.members,
+                known,
                 shares: pulse.shares,
                 missing: pulse.missing,
                 returns: view.returns + u64::from(was_alone),
@@ -576,8 +615,8 @@ impl Node {
 
     fn parts(&self) -> Vec<Arc<dyn NodePart>> {
         let mut parts = self.0.parts.lock();
-        parts.retain(|part| part.strong_count() > 0);
-        parts.iter().filter_map(Weak::upgrade).collect()
+        parts.all.retain(|part| part.strong_count() > 0);
+        parts.all.iter().filter_map(Weak::upgrade).collect()
     }
 
     async fn timed<T>(

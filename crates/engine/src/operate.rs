@@ -43,7 +43,7 @@ impl Engine {
     pub fn restore(&self, upstream: UpstreamId, kept: &RestoredUpstream) {
         self.shared.with(|state, now, effects| {
             state.dispatcher.restore(now, upstream, &kept.row);
-            state.restore_shared(upstream, &kept.row);
+            state.restore_shared(upstream, &kept.row, now);
             let (oldest, most) = (now - state.history, state.records);
             // What one has that was there before in this run is newer than what was written.
             let is_back = state.sides.iter().any(|one| one.heir == Some(upstream));

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use weir_dispatch::{Budget, Class, Job, JobId, Moment, Next, UpstreamId, Usage};
-use weir_store::shared::Question;
+use weir_store::shared::{AskId, Question};
 
 use crate::askers::Askers;
 use crate::call::{Call, Ended};
@@ -92,8 +92,8 @@ pub(crate) struct Started {
     pub(crate) first: bool,
     /// Its record, if records are kept.
     pub(crate) record: Option<Noted>,
-    /// What it asks, if other nodes wait for its answer.
-    pub(crate) question: Option<Question>,
+    /// What it asks, if other nodes wait for its answer, and with which start that was claimed.
+    pub(crate) question: Option<(Question, AskId)>,
 }
 
 /// What has to be done after unlocking.
@@ -114,7 +114,7 @@ pub(crate) struct Effects {
     /// Questions to the store that other nodes share.
     pub(crate) asks: SmallVec<[Asking; 1]>,
     /// Claimed questions that are not asked after all.
-    pub(crate) unclaimed: SmallVec<[Question; 1]>,
+    pub(crate) unclaimed: SmallVec<[(Question, AskId); 1]>,
     /// The store has something to hear.
     pub(crate) tells: bool,
     /// It is time to read what all nodes know.
@@ -189,8 +189,8 @@ impl Shared {
         for asking in effects.asks {
             self.send(asking);
         }
-        for question in effects.unclaimed {
-            self.publish(question, None);
+        for claimed in effects.unclaimed {
+            self.publish(claimed, None);
         }
         if effects.tells {
             self.tell_store();

@@ -118,8 +118,17 @@ pub(crate) struct Asking {
 pub(crate) struct Granted {
     id: AskId,
     alone: bool,
+    /// The answer took so long that the distance to the next call would be too short, did the store not hear of it.
+    late: bool,
     /// What others may ask too, if it is claimed for this call.
-    pub(crate) question: Option<Question>,
+    question: Option<Question>,
+}
+
+impl Granted {
+    /// What is claimed for this call, and with which start.
+    pub(crate) fn claimed(&self) -> Option<(Question, AskId)> {
+        self.question.map(|question| (question, self.id))
+    }
 }
 
 impl Sharing {
@@ -207,7 +216,7 @@ impl State {
             most: most.unwrap_or_default(),
         };
         sharing.ledger.start(id, upstream, &made);
-        if alone || granted.is_none() {
+        if alone || granted.is_none_or(|granted| granted.late) {
             let at = now;
             sharing.note(upstream, Untold::Started { id, budget, at });
             self.tell_if_untold(effects);

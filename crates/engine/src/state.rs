@@ -156,7 +156,7 @@ impl State {
             time_out,
             first,
             record,
-            question: granted.and_then(|granted| granted.question),
+            question: granted.and_then(|granted| granted.claimed()),
         });
         if self.sharing.is_some() {
             self.start_shared(upstream, start.budget, granted, now, effects);

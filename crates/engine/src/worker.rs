@@ -119,9 +119,9 @@ impl Shared {
             state.finish(&started, finish, ended, now, &mut effects);
             self.follow(&mut state, now, &mut effects);
         }
-        if let Some(question) = started.question {
+        if let Some(claimed) = started.question {
             let answered = matches!(finish, Finish::Done | Finish::No);
-            self.publish(question, answered.then_some(started.call));
+            self.publish(claimed, answered.then_some(started.call));
         }
         let next = (!effects.starts.is_empty()).then(|| effects.starts.remove(0));
         self.carry_out(effects);

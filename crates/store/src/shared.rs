@@ -160,11 +160,11 @@ pub trait SharedStore: Send + Sync + 'static {
     fn rows(&self, upstreams: Vec<UpstreamKey>) -> Reply<'_, Vec<SharedRow>>;
 
     /// How a claimed question ended: its answer, packed and sealed, or `None` for a failure, which others then ask about
-    /// themselves. Kept for `keep`, and only if the claim is still this node's.
+    /// themselves. Kept for `keep`, and only if the claim is still the one that came with `claim`.
     fn answer(
         &self,
         question: Question,
-        by: NodeId,
+        claim: AskId,
         body: Option<Vec<u8>>,
         keep: Duration,
     ) -> Reply<'_, ()>;

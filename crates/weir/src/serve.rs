@@ -128,8 +128,7 @@ async fn serve(
     let starting = Standing::by(listener, Standby::Starting);
     let stop = CancellationToken::new();
     let mut engines = engine::Engines::new(config.engine.clone(), &config.store, &state)?;
-    let node = Beating::start(&config, &state, engines.timeline)?;
-    engines.node = node.as_ref().map(Beating::node);
+    engines.node = node::build(&config, &state, engines.timeline)?;
     let base = Base {
         config: &config,
         data: data.path(),
@@ -138,6 +137,8 @@ async fn serve(
         desk: OnceCell::new(),
     };
     let fronts = Fronts::start(&base)?;
+    let beat = engines.node.clone();
+    let beat = beat.map(|node| Beating::start(node, &engines.vitals));
     let requests = Requests::default();
     let contributions = fronts.contributions(&requests);
     let mut contributions = contributions.map_err(anyhow::Error::from_boxed)?;
@@ -244,8 +245,8 @@ async fn serve(
     };
     backups.close();
     // After the fronts: what their last calls did belongs to what this node leaves behind.
-    if let Some(node) = node {
-        node.stop().await;
+    if let Some(beat) = beat {
+        beat.stop().await;
     }
     fronts.close();
     drop(stopping);

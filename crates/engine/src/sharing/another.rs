@@ -80,6 +80,7 @@ impl State {
             Ok(()) => More::Yes(Some(Granted {
                 id,
                 alone: true,
+                late: false,
                 question: None,
             })),
             Err(_) => More::No,
@@ -102,6 +103,7 @@ impl State {
         let granted = Granted {
             id,
             alone: false,
+            late: false,
             question: None,
         };
         match answer {

@@ -27,7 +27,11 @@ impl Shared {
     }
 
     /// A claimed question has the answer that `call` holds, or (`None`) none.
-    pub(crate) fn publish(self: &Arc<Self>, question: Question, call: Option<Arc<dyn Call>>) {
+    pub(crate) fn publish(
+        self: &Arc<Self>,
+        (question, claim): (Question, AskId),
+        call: Option<Arc<dyn Call>>,
+    ) {
         let shared = self.clone();
         let publish = async move {
             let Some(node) = shared.node() else { return };
@@ -37,10 +41,9 @@ impl Shared {
             // With its question: a store that takes one answer for another makes nobody believe it.
             let sealed = packed.map(|packed| node.seal().seal(&[&question.key, &*packed].concat()));
             let body = sealed.filter(|body| body.len() <= LONGEST_ANSWER);
-            let by = node.id();
             // If it is lost, the claim ends by itself.
             let _ = node
-                .call(|store| store.answer(question, by, body, keep))
+                .call(|store| store.answer(question, claim, body, keep))
                 .await;
         };
         self.tasks.spawn_on(publish, &self.runtime);
@@ -157,6 +160,7 @@ impl State {
                 let granted = Granted {
                     id,
                     alone: true,
+                    late: false,
                     question: None,
                 };
                 self.start_granted(job, wanted.upstream, granted, now, effects);
@@ -197,7 +201,7 @@ impl State {
     ) {
         if let Some(sharing) = self.sharing.as_mut().filter(|_| !granted.alone) {
             sharing.note(upstream, Untold::Unused(granted.id));
-            effects.unclaimed.extend(granted.question);
+            effects.unclaimed.extend(granted.claimed());
             self.tell_if_untold(effects);
         }
     }
@@ -225,12 +229,14 @@ impl State {
         }
         match answer {
             Ok(Answer::Granted(_)) => {
+                let after = asking.sent.until(now);
                 let granted = Granted {
                     id: asking.ask.id,
                     alone: false,
+                    late: asking.gap.is_some_and(|gap| after > gap / ledger::CLOSE),
                     question: asking.ask.question,
                 };
-                if asking.sent.until(now) <= ledger::FRESH {
+                if after <= ledger::FRESH {
                     return self.start_granted(job, upstream, granted, now, effects);
                 }
                 // This node was stopped, or had no time: others may have used the window since.

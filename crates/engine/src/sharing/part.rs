@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use weir_dispatch::{Budget, Cause, SavedUpstream, SavedWindow, UpstreamId};
+use weir_dispatch::{Budget, Cause, Moment, SavedUpstream, SavedWindow, UpstreamId};
 use weir_store::shared::{HandIn, HandedStart, Leave, ShareWish};
 
 use crate::ledger;
@@ -106,8 +106,7 @@ impl NodePart for EnginePart {
             let changed = sharing.alone != alone || sharing.returns != view.returns;
             sharing.alone = alone;
             sharing.returns = view.returns;
-            let members = view.members.len();
-            sharing.ledger.look(&view.shares, members, view.heard);
+            sharing.ledger.look(&view.shares, view.count(), view.heard);
             if let Some(now_there) = view.now.filter(|_| !alone) {
                 sharing.ledger.hear(now_there, now);
             }
@@ -133,15 +132,28 @@ impl State {
 
     /// Starts of an earlier run: they count against the share of this node while it is alone, and a store that has lost
     /// something must hear of them.
-    pub(crate) fn restore_shared(&mut self, upstream: UpstreamId, row: &SavedUpstream) {
+    pub(crate) fn restore_shared(
+        &mut self,
+        upstream: UpstreamId,
+        row: &SavedUpstream,
+        now: Moment,
+    ) {
         let Some(sharing) = &mut self.sharing else {
             return;
         };
+        let quota = self.dispatcher.quota(upstream);
+        let gap = quota.and_then(|quota| quota.gaps.iter().copied().max());
+        let nodes = u32::try_from(sharing.node.view().count()).unwrap_or(u32::MAX);
+        let spacing = gap.unwrap_or_default().saturating_mul(nodes);
         for (budget, windows) in [(Budget::Query, &row.query), (Budget::Grab, &row.grab)] {
             // Each window has its own count of the same starts: the longest has them all.
             let longest = windows.iter().max_by_key(|one| one.window);
             let starts = longest.map_or(&[][..], |SavedWindow { starts, .. }| starts);
-            for &(at, times) in starts {
+            // Without a window, the last one is known by the spacing clock alone.
+            let last = row.last_start.map(|at| at.min(now)).filter(|at| {
+                budget == Budget::Query && starts.is_empty() && at.until(now) < spacing
+            });
+            for (at, times) in starts.iter().copied().chain(last.map(|at| (at, 1))) {
                 for _ in 0..times {
                     let id = sharing.node.ask_id();
                     sharing.ledger.restore(id, upstream, budget, at);

@@ -993,6 +993,129 @@ async fn a_restart_makes_no_start_count_twice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_gave_its_share_back_has_none_when_it_is_back() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let mut one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    assert_eq!(world.shares().await, [5, 5]);
+    one.stop().await;
+    pass(secs(3)).await;
+    two.ask(200);
+    pass(secs(60)).await;
+    assert_eq!(world.calls_of(2), 95);
+    one.store.cut(true);
+    two.store.cut(true);
+    one.start();
+    pass(secs(3)).await;
+    one.ask(10);
+    pass(secs(60)).await;
+    assert_eq!((world.calls_of(1), world.calls_of(2)), (0, 100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_stopped_while_it_beats_leaves() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let mut one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    assert_eq!(world.shares().await, [5, 5]);
+    one.store.fail(Fault::Slow(millis(500)));
+    one.it().node.hurry();
+    pass(millis(100)).await;
+    one.stop().await;
+    assert_eq!(world.shares().await, [5]);
+    pass(secs(3)).await;
+    assert_eq!(two.it().node.view().members.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_restarted_alone_keeps_the_distance_of_all() {
+    began();
+    let gap = secs(2);
+    // Known from the window, and where there is none.
+    for windows in [hourly(1000), Windows::default()] {
+        let world = World::new(gap, windows);
+        let mut one = world.party(1).await;
+        let _others = [world.party(2).await, world.party(3).await];
+        pass(secs(10)).await;
+        one.ask(1);
+        pass(millis(100)).await;
+        assert_eq!(world.calls_of(1), 1);
+        one.kill().await;
+        one.store.cut(true);
+        one.start();
+        assert_eq!(one.it().node.view().count(), 3);
+        one.ask(2);
+        pass(secs(60)).await;
+        assert_eq!(world.calls_of(1), 3);
+        assert!(world.closest() >= gap * 3, "{:?}", world.closest());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_given_back_late_is_not_that_of_the_next_try() {
+    began();
+    let world = World::new(Duration::ZERO, Windows::default());
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    let search = |party: &Party| {
+        let job = Job {
+            claims: true,
+            ..Job::new(party.it().upstream, INTERACTIVE)
+        };
+        let call = Noted {
+            takes: secs(5),
+            ..party.call(Some("debian"))
+        };
+        party.it().engine.submit(job, Arc::new(call))
+    };
+    one.store.fail(Fault::Slow(millis(1500)));
+    let first = search(&one);
+    pass(secs(2)).await;
+    assert_eq!(world.calls(), 1, "it asked once more");
+    let second = search(&two);
+    assert_eq!(first.await, Ended::Finished(Outcome::Done));
+    assert_eq!(second.await, Ended::Answered);
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_takes_its_time_does_not_shorten_the_distance() {
+    began();
+    let gap = secs(2);
+    let world = World::new(gap, Windows::default());
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    for slow in [millis(90), millis(150), millis(900)] {
+        one.store.fail(Fault::Slow(slow));
+        one.ask(1);
+        pass(millis(50)).await;
+        two.ask(1);
+        pass(secs(30)).await;
+    }
+    assert_eq!(world.calls(), 6);
+    assert!(world.closest() >= gap * 95 / 100, "{:?}", world.closest());
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "a part that comes after the first beat")]
+async fn a_part_that_the_first_beat_would_not_see_is_a_mistake() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let one = world.party(1).await;
+    let options = Options {
+        node: Some(one.it().node.clone()),
+        ..Options::new(one.it().node.timeline(), Weather::default())
+    };
+    let _late = Engine::new("late", policy(), options);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_second_request_of_a_call_keeps_to_the_window() {
     began();
     let world = World::new(Duration::ZERO, hourly(20));
@@ -1158,7 +1281,7 @@ async fn an_answer_to_another_question_is_not_believed() {
     let body = Some(body.to_vec());
     let swapped = world
         .store
-        .answer(question("fedora"), NodeId(99), body, secs(60));
+        .answer(question("fedora"), ask(2, "fedora").id, body, secs(60));
     swapped.await.expect("it takes it");
     assert_eq!(search(&two, "fedora").await, Ended::Finished(Outcome::Done));
     assert_eq!(world.calls(), 2);
@@ -1244,6 +1367,8 @@ async fn windows_hold_whatever_goes_wrong() {
         let length = Window::of_seconds(grab_window.as_secs() as u32);
         world.quota.grab = Windows::from([(length, grabs)]);
         let mut random = fastrand::Rng::with_seed(seed);
+        // One asks only when it is alone: of its share nothing is spent before.
+        let quiet = seed as usize / 4 % 3;
         let mut all = Vec::new();
         for number in 1..=2 {
             all.push(world.party(number).await);
@@ -1261,11 +1386,15 @@ async fn windows_hold_whatever_goes_wrong() {
             let what = random.u32(0..100);
             said.push((step, which, what));
             if party.running.is_none() {
-                if what < 40 {
-                    party.start();
+                match what {
+                    0..40 => party.start(),
+                    40..50 => party.store.cut(true),
+                    50..56 => party.store.cut(false),
+                    _ => {}
                 }
             } else {
                 match what {
+                    0..40 if which == quiet && !party.is_alone() => {}
                     0..40 => party.ask(random.usize(1..8)),
                     40..50 => party.grab(random.usize(1..4)),
                     50..56 => party.store.cut(true),

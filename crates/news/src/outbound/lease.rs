@@ -43,7 +43,7 @@ impl Tenant {
     pub(super) fn surroundings(&self) -> Surroundings {
         let view = self.node.view();
         Surroundings {
-            members: u32::try_from(view.members.len()).unwrap_or(u32::MAX),
+            members: u32::try_from(view.count()).unwrap_or(u32::MAX),
             together: view.standing == NodeStanding::Together,
             returns: view.returns,
         }
@@ -53,7 +53,7 @@ impl Tenant {
 /// What a node knows of the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surroundings {
-    /// Members, those that are silent as well: they may come back with what they had.
+    /// Nodes, those that are silent or not yet back as well: they may come back with what they had.
     pub(super) members: u32,
     pub(super) together: bool,
     /// How often this node was alone and is back.

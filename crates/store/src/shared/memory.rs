@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use self::rows::Rows;
 use super::words::millis;
 use super::{
-    Answer, Ask, Beat, Claim, Entry, HandIn, Lease, Leave, LogAnswer, LogKey, Lost, NodeId, Place,
-    Pulse, Question, Reply, SharedRow, SharedStore, StoreTime, Stream, StreamEnds, Table,
+    Answer, Ask, AskId, Beat, Claim, Entry, HandIn, Lease, Leave, LogAnswer, LogKey, Lost, NodeId,
+    Place, Pulse, Question, Reply, SharedRow, SharedStore, StoreTime, Stream, StreamEnds, Table,
     TableChanges, Told, UpstreamKey, Version, fits,
 };
 
@@ -349,13 +349,13 @@ impl SharedStore for MemoryStore {
     fn answer(
         &self,
         question: Question,
-        by: NodeId,
+        claim: AskId,
         body: Option<Vec<u8>>,
         keep: Duration,
     ) -> Reply<'_, ()> {
         self.call(move |rows, now, _| {
             fits(body.as_ref().map_or(0, Vec::len))?;
-            rows.answer(now, question.key, by, body.clone(), keep);
+            rows.answer(now, question.key, claim, body.clone(), keep);
             Ok(())
         })
     }

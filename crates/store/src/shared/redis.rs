@@ -31,10 +31,10 @@ use self::say::{put_limit, put_starts, put_switched, put_told, stream_key, table
 use self::scripts::Script;
 use self::wire::{Args, Fields, hex};
 use super::{
-    Answer, Ask, Beat, Claim, Entry, Epoch, HandIn, HandedStart, Lease, Leave, LogAnswer, LogKey,
-    Lost, MOST_ADDRESSES, MOST_MEMBERS, NodeId, Place, Pulse, Question, Reply, Seal, SharedRow,
-    SharedStore, StoreTime, Stream, StreamEnd, StreamEnds, Table, TableChanges, Told, UpstreamKey,
-    Version, fits, shortened,
+    Answer, Ask, AskId, Beat, Claim, Entry, Epoch, HandIn, HandedStart, Lease, Leave, LogAnswer,
+    LogKey, Lost, MOST_ADDRESSES, MOST_MEMBERS, NodeId, Place, Pulse, Question, Reply, Seal,
+    SharedRow, SharedStore, StoreTime, Stream, StreamEnd, StreamEnds, Table, TableChanges, Told,
+    UpstreamKey, Version, fits, shortened,
 };
 
 /// Upstreams that one script looks at; more of them are several calls.
@@ -365,14 +365,14 @@ impl SharedStore for RedisStore {
     fn answer(
         &self,
         question: Question,
-        by: NodeId,
+        claim: AskId,
         body: Option<Vec<u8>>,
         keep: Duration,
     ) -> Reply<'_, ()> {
         async move {
             fits(body.as_ref().map_or(0, Vec::len))?;
             let reply = self.value(Script::Answer, |args| {
-                args.key(&question.key).node(by).span(keep);
+                args.key(&question.key).id(claim).span(keep);
                 args.value(body.as_deref());
             });
             wire::number(reply.await?).map(drop)

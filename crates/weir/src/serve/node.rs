@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use weir_engine::dispatch::Moment;
-use weir_engine::{KeptNode, Node, NodeOptions, Timeline};
+use weir_engine::{KeptNode, Node, NodeOptions, Timeline, Vitals};
 use weir_net::{Roots, Tls};
 use weir_store::rusqlite;
 use weir_store::shared::{Epoch, NodeId, RedisStore, Seal, Share, UpstreamKey};
@@ -23,61 +23,66 @@ use crate::serve::notify::host;
 /// No answer of the store within this time: this node is alone.
 const TIME_OUT: Duration = Duration::from_secs(1);
 
-/// A stop waits for the store no longer than this.
-const LEAVE: Duration = Duration::from_secs(2);
+/// A stop waits for the store no longer than this: for a beat that has begun, and the goodbye.
+const LEAVE: Duration = Duration::from_secs(3);
 
 const MIGRATIONS: Migrations = Migrations {
     owner: "node",
     steps: &["CREATE TABLE node (id INTEGER PRIMARY KEY, kept TEXT NOT NULL);"],
 };
 
-/// A node whose beat runs.
+/// This node, if there is a store to share. It has yet to beat: the fronts must be there first.
+pub(super) fn build(
+    config: &Config,
+    state: &File,
+    timeline: Timeline,
+) -> anyhow::Result<Option<Node>> {
+    let (Some(address), Some(secret)) = (&config.store.redis, &config.store.secret) else {
+        return Ok(None);
+    };
+    state.migrate(MIGRATIONS)?;
+    let kept = load(state).context("cannot read what is kept of this node")?;
+    let seal = Seal::new(secret.expose());
+    let tls = Tls::new(&Roots::System, None)?.config();
+    let store = RedisStore::open(address.0.clone(), &seal, tls.ok(), TIME_OUT);
+    let file = state.clone();
+    Ok(Some(Node::new(NodeOptions {
+        name: config.node.name.clone().unwrap_or_else(host),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        store: Arc::new(store),
+        seal,
+        timeline,
+        kept,
+        keeper: Box::new(move |kept: &KeptNode| save(&file, kept)),
+    })))
+}
+
+/// The beat of a node.
 pub(super) struct Beating {
-    node: Node,
     stop: CancellationToken,
     beat: JoinHandle<()>,
 }
 
 impl Beating {
-    /// Starts the beat, if there is a store to share.
-    pub(super) fn start(
-        config: &Config,
-        state: &File,
-        timeline: Timeline,
-    ) -> anyhow::Result<Option<Self>> {
-        let (Some(address), Some(secret)) = (&config.store.redis, &config.store.secret) else {
-            return Ok(None);
-        };
-        state.migrate(MIGRATIONS)?;
-        let kept = load(state).context("cannot read what is kept of this node")?;
-        let seal = Seal::new(secret.expose());
-        let tls = Tls::new(&Roots::System, None)?.config();
-        let store = RedisStore::open(address.0.clone(), &seal, tls.ok(), TIME_OUT);
-        let file = state.clone();
-        let node = Node::new(NodeOptions {
-            name: config.node.name.clone().unwrap_or_else(host),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            store: Arc::new(store),
-            seal,
-            timeline,
-            kept,
-            keeper: Box::new(move |kept: &KeptNode| save(&file, kept)),
-        });
+    /// Starts it. All fronts have been started before: with the first beat the store hears what they know, and takes back
+    /// the shares that none of them wishes for.
+    pub(super) fn start(node: Node, vitals: &Vitals) -> Self {
         let stop = CancellationToken::new();
-        let tasks = TaskTracker::new();
-        let (beats, stops) = (node.clone(), stop.clone());
-        let beat = tasks.spawn(async move { beats.run(stops).await });
-        Ok(Some(Self { node, stop, beat }))
-    }
-
-    pub(super) fn node(&self) -> Node {
-        self.node.clone()
+        let vital = vitals.add("node", "beat");
+        let beat = vital.drive((node, stop.clone()), |(node, stop)| {
+            Box::pin(node.run(stop.clone()))
+        });
+        let beat = TaskTracker::new().spawn(beat);
+        Self { stop, beat }
     }
 
     /// Says goodbye to the others, if they can hear it.
-    pub(super) async fn stop(self) {
+    pub(super) async fn stop(mut self) {
         self.stop.cancel();
-        let _ = tokio::time::timeout(LEAVE, self.beat).await;
+        if tokio::time::timeout(LEAVE, &mut self.beat).await.is_err() {
+            // Nothing can be kept any more from here on, so nothing may be given back either.
+            self.beat.abort();
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The indexers write down when they were asked; `Checker` reads that and nothing else.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::thread;
@@ -13,6 +14,7 @@ use weir_testkit::redis::Redis;
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::indexer::{Asked, Indexer, Setup};
 
+use super::backup::ask_json;
 use super::{PATIENCE, Weir, ask, config};
 
 const KEY: &str = "k3y-of-all-the-nodes";
@@ -46,6 +48,17 @@ struct One {
     weir: Weir,
     web: SocketAddr,
     dir: TempDir,
+}
+
+impl One {
+    /// Stops it after it has noticed that the store is away; what it knows is written then.
+    fn end_alone(mut self) -> TempDir {
+        self.weir.line("alone");
+        self.weir.signal("TERM");
+        let (status, said) = self.weir.end();
+        assert!(status.success(), "{said}");
+        self.dir
+    }
 }
 
 impl Nodes {
@@ -107,6 +120,25 @@ impl Nodes {
             let keys = self.redis.ask(&["KEYS", "*:shares:*"]).unwrap();
             keys.lines().count() >= self.all.len()
         });
+    }
+
+    /// What each node may spend of each window when it is alone, as the store has it.
+    fn shares(&self) -> BTreeSet<String> {
+        let keys = self.redis.ask(&["KEYS", "*:share:*"]).unwrap();
+        let shares = keys.lines().flat_map(|key| {
+            let flat = self.redis.ask(&["HGETALL", key]).unwrap();
+            let lines: Vec<&str> = flat.lines().collect();
+            let both = lines.chunks(2).map(|both| both.join(": "));
+            both.collect::<Vec<_>>()
+        });
+        shares.collect()
+    }
+
+    /// How many upstreams have this field in the store.
+    fn rows_with(&self, field: &str) -> usize {
+        let keys = self.redis.ask(&["KEYS", "{weir}:up:*"]).unwrap();
+        let has = |key: &&str| self.redis.ask(&["HEXISTS", key, field]).unwrap() == "1";
+        keys.lines().filter(has).count()
     }
 
     /// Searches at a node; gives the status.
@@ -289,6 +321,87 @@ fn a_store_that_comes_back_empty_changes_no_window() {
     wait_until("the window is used", || nodes.total() >= 15);
 }
 
+/// What a node's log says about the starts that it handed in.
+fn starts_told(one: &mut One) -> usize {
+    let line = first_line(&mut one.weir, "told it what it knows");
+    let (_, rest) = line.split_once("starts=").unwrap();
+    let number = rest.split(|c: char| !c.is_ascii_digit()).next();
+    number.unwrap().parse().unwrap()
+}
+
+#[test]
+fn nodes_that_were_down_while_the_store_was_emptied_tell_it_what_they_know() {
+    let mut nodes = Nodes::start(
+        2,
+        ", limits: [20/1h]",
+        "spacing: { interactive: 0s, rss: 0s, completion: 0s, background: 0s }\n  deadline: 2s",
+    );
+    nodes.wait_for_shares();
+    let line = "POST /api/v1/upstreams/search/ix1/disable";
+    let disabled = ask_json(nodes.all[2].web, line, KEY, r#"{"reason":"it moves"}"#);
+    assert!(disabled.starts_with("HTTP/1.1 200"), "{disabled}");
+    for number in 0..10 {
+        nodes.search(number % 3, &format!("before {number}"));
+    }
+    let calls = |nodes: &Nodes| nodes.asked()[0].len();
+    let before = calls(&nodes);
+    assert!(before >= 8, "{before}");
+    // Nobody is left who could tell for the others.
+    nodes.redis.kill();
+    let dirs: Vec<TempDir> = nodes.all.drain(..).map(One::end_alone).collect();
+    nodes.redis.forget().unwrap();
+    nodes.runtime.block_on(nodes.redis.run()).unwrap();
+    for (number, dir) in dirs.into_iter().enumerate() {
+        let one = nodes.node(number, dir);
+        nodes.all.push(one);
+    }
+    let told: usize = nodes.all.iter_mut().map(starts_told).sum();
+    let both: usize = nodes.asked().iter().map(Vec::len).sum();
+    assert_eq!(told, both);
+    for one in &mut nodes.all {
+        first_line(&mut one.weir, TOGETHER);
+    }
+    assert_eq!(nodes.rows_with("off"), 1);
+    // Three of twenty are kept for when somebody is alone; the rest is granted, and nothing twice.
+    let mut number = 0;
+    let mut search = |nodes: &Nodes| {
+        number += 1;
+        let status = nodes.search(number % 3, &format!("after {number}"));
+        assert!(matches!(status, 200 | 429), "{status}");
+    };
+    for _ in 0..1000 {
+        search(&nodes);
+        if calls(&nodes) >= 15 {
+            break;
+        }
+    }
+    assert!(calls(&nodes) >= 15, "{}", calls(&nodes));
+    for _ in 0..20 {
+        search(&nodes);
+    }
+    nodes.check(20, Duration::from_secs(3600));
+}
+
+#[test]
+fn a_node_that_was_killed_has_its_share_when_it_is_back() {
+    let mut nodes = Nodes::start(1, ", limits: [40/1h]", "deadline: 2s");
+    nodes.wait_for_shares();
+    let shares = nodes.shares();
+    assert_eq!(shares.len(), 3, "{shares:?}");
+    for number in 0..3 {
+        let One { weir, dir, .. } = nodes.all.remove(0);
+        weir.signal("KILL");
+        let _ = weir.end();
+        let again = nodes.node(number, dir);
+        nodes.all.push(again);
+        first_line(&mut nodes.all[2].weir, TOGETHER);
+    }
+    assert_eq!(nodes.shares(), shares);
+    // What is taken from a node counts as spent.
+    let counted = nodes.redis.ask(&["KEYS", "*:counted:*"]).unwrap();
+    assert_eq!(counted, "");
+}
+
 #[test]
 fn a_wrong_store_is_named_and_weir_runs_on_alone() {
     let runtime = Runtime::new().unwrap();
@@ -339,6 +452,57 @@ fn a_wrong_store_is_named_and_weir_runs_on_alone() {
         assert!(ask(web, "GET /readyz", KEY).starts_with("HTTP/1.1 200"));
         weir.signal("TERM");
         assert!(weir.end().0.success());
+    }
+}
+
+#[test]
+fn a_store_that_becomes_full_or_read_only_is_named_and_weir_runs_on_alone() {
+    let runtime = Runtime::new().unwrap();
+    let redis = runtime.block_on(Redis::start()).unwrap();
+    let dir = TempDir::new().unwrap();
+    let url = redis.url();
+    let text =
+        format!("web: {{ api_key: {KEY} }}\nstore: {{ redis: '{url}', secret: '{SECRET}' }}\n");
+    config(dir.path(), &text);
+    let (mut weir, web) = Weir::start(dir.path(), &[]);
+    first_line(&mut weir, TOGETHER);
+    // What becomes wrong, how it is mended, and what is said to do about it.
+    let cases = [
+        (
+            ["CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"],
+            "the store is full: raise maxmemory there",
+        ),
+        (
+            ["REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"],
+            "name its primary in store.redis",
+        ),
+        (
+            [
+                "CONFIG SET min-replicas-to-write 1",
+                "CONFIG SET min-replicas-to-write 0",
+            ],
+            "too few replicas to write (min-replicas-to-write)",
+        ),
+    ];
+    for ([breaks, mends], says) in cases {
+        let tell = |command: &str| {
+            let words: Vec<&str> = command.split(' ').collect();
+            assert_eq!(redis.ask(&words).unwrap(), "OK");
+        };
+        tell(breaks);
+        let line = weir.line(says);
+        assert!(line.contains("alone") && line.contains("WARN"), "{line}");
+        let told = ask(web, "GET /api/v1/nodes", KEY);
+        assert!(told.contains(r#""state":"alone""#), "{told}");
+        for page in ["GET /api/v1/nodes", "GET /", "GET /settings"] {
+            let told = ask(web, page, KEY);
+            assert!(told.contains(says), "{page}: {says}: {told}");
+        }
+        assert!(ask(web, "GET /readyz", KEY).starts_with("HTTP/1.1 200"));
+        tell(mends);
+        weir.line(TOGETHER);
+        let told = ask(web, "GET /api/v1/nodes", KEY);
+        assert!(told.contains(r#""state":"together""#), "{told}");
     }
 }
 

@@ -1,9 +1,13 @@
 //! Nodes that share an account over a store in memory: whatever happens, all of them together have no more connections than
 //! it allows, and each gets its part.
 
+use std::sync::Arc;
+use std::time::SystemTime;
+
 use futures_util::FutureExt;
 use proptest::prelude::*;
-use weir_store::shared::{Beat, MemoryStore, NodeId, SharedStore};
+use weir_engine::{KeptNode, NodeOptions, Timeline};
+use weir_store::shared::{Beat, MemoryStore, NodeId, Seal, SharedStore};
 
 use super::*;
 
@@ -279,4 +283,27 @@ proptest! {
         }
         world.pass(20);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_restarted_alone_takes_its_part_among_all_it_knows() {
+    let timeline =
+        Timeline::starting_at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_700_000));
+    let node = Node::new(NodeOptions {
+        name: "one".to_owned(),
+        version: "1".to_owned(),
+        store: Arc::new(MemoryStore::default()),
+        seal: Seal::new("a secret"),
+        timeline,
+        kept: KeptNode {
+            id: NodeId(1),
+            known: vec![(NodeId(2), timeline.now()), (NodeId(3), timeline.now())],
+            ..KeptNode::default()
+        },
+        keeper: Box::new(|_: &KeptNode| {}),
+    });
+    let account = ACCOUNT;
+    let around = Tenant { node, account }.surroundings();
+    let now = Instant::now();
+    assert_eq!(Allowance::new(6, now).most(now + FIRST, around), 2);
 }

@@ -108,7 +108,8 @@ struct Lump {
 
 #[derive(Clone, Debug)]
 struct QuestionRow {
-    by: NodeId,
+    /// With which start it was claimed: a node may claim the same again.
+    claim: AskId,
     /// When the claim ends, or the answer is forgotten.
     until: u64,
     answer: Option<(u64, Arc<[u8]>)>,

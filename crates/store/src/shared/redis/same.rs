@@ -205,10 +205,10 @@ async fn call(
             format!("{leave:?} => {:?}", store.leave(leave.clone()).await)
         }
         30 => {
-            let (question, by) = (question(random), node(random));
+            let (question, claim) = (question(random), id(random.u64(1..5), random.u64(0..=next)));
             let body = random.bool().then(|| vec![1, 2, 0, 255]);
-            let answer = store.answer(question, by, body, span(random)).await;
-            format!("{question:?} {by:?} => {answer:?}")
+            let answer = store.answer(question, claim, body, span(random)).await;
+            format!("{question:?} {claim:?} => {answer:?}")
         }
         31..=32 => {
             let keys = some(random, 3, |random| [random.u8(0..3); 16]);

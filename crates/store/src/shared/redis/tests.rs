@@ -465,7 +465,7 @@ async fn everything_ends_by_itself() {
     let answer = store.ask(ask).await.unwrap();
     assert!(matches!(answer, Answer::Granted(_)), "{answer:?}");
     store
-        .answer(question, node, Some(vec![1]), minute)
+        .answer(question, story::id(1, 2), Some(vec![1]), minute)
         .await
         .unwrap();
     store.claim(vec![[1; 16]], node, minute).await.unwrap();
@@ -781,7 +781,10 @@ async fn call_everything(store: &RedisStore) -> Vec<Result<(), Lost>> {
         store.leave(Leave::default()).await.map(drop),
         store.ask(ask).await.map(drop),
         store.rows(vec![up]).await.map(drop),
-        store.answer(question, node, None, span).await.map(drop),
+        store
+            .answer(question, story::id(1, 1), None, span)
+            .await
+            .map(drop),
         store.claim(vec![[1; 16]], node, span).await.map(drop),
         store.append(stream, vec![], span).await.map(drop),
         store.read(vec![(stream, Place::START)], 1).await.map(drop),

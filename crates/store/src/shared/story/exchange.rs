@@ -26,16 +26,16 @@ pub(in crate::shared) async fn a_question_is_asked_once(stage: &dyn Stage) {
     assert_eq!(row.starts.len(), 1);
     // Another's claim is not answered.
     let body = b"\0\xff\r\n answer".to_vec();
-    let answer = |by, body: Option<&Vec<u8>>| {
+    let answer = |claim, body: Option<&Vec<u8>>| {
         let (store, body) = (stage.node(0), body.cloned());
-        async move { store.answer(question, NodeId(by), body, secs(100)).await }
+        async move { store.answer(question, claim, body, secs(100)).await }
     };
-    answer(2, Some(&body)).await.unwrap();
+    answer(id(2, 1), Some(&body)).await.unwrap();
     assert!(matches!(
         store.ask(about(2, 2)).await.unwrap(),
         Answer::Claimed { .. }
     ));
-    answer(1, Some(&body)).await.unwrap();
+    answer(id(1, 1), Some(&body)).await.unwrap();
     stage.advance(secs(60));
     let answered = Answer::Answered {
         by: NodeId(1),
@@ -48,10 +48,10 @@ pub(in crate::shared) async fn a_question_is_asked_once(stage: &dyn Stage) {
     stage.advance(Duration::from_millis(1));
     assert!(granted(&*store, about(2, 4)).await);
     // A failure: others ask themselves.
-    answer(2, None).await.unwrap();
+    answer(id(2, 4), None).await.unwrap();
     assert!(granted(&*store, about(1, 5)).await);
     // Full: nothing is claimed while it only waits.
-    answer(1, None).await.unwrap();
+    answer(id(1, 5), None).await.unwrap();
     let refusal = refused(&*store, about(2, 6)).await;
     assert_eq!(refusal.1, full(HOUR, 3, 3));
     let free = Ask {
@@ -59,6 +59,17 @@ pub(in crate::shared) async fn a_question_is_asked_once(stage: &dyn Stage) {
         ..about(3, 7)
     };
     assert!(granted(&*store, free).await);
+    // A node that gives a claim back late may have claimed it anew.
+    let again = Ask {
+        windows: vec![],
+        ..about(3, 8)
+    };
+    assert!(granted(&*store, again).await);
+    answer(id(3, 7), None).await.unwrap();
+    assert!(matches!(
+        store.ask(about(2, 9)).await.unwrap(),
+        Answer::Claimed { by: NodeId(3), .. }
+    ));
 }
 
 pub(in crate::shared) async fn a_claim_ends_by_itself(stage: &dyn Stage) {
@@ -103,7 +114,7 @@ pub(in crate::shared) async fn a_claim_ends_by_itself(stage: &dyn Stage) {
     assert!(granted(&*store, about(1, 1)).await);
     stage.advance(secs(20));
     assert!(granted(&*store, about(2, 1)).await);
-    let late = store.answer(question, NodeId(1), Some(vec![1]), secs(9));
+    let late = store.answer(question, id(1, 1), Some(vec![1]), secs(9));
     late.await.unwrap();
     let answer = store.ask(about(3, 1)).await.unwrap();
     assert!(matches!(answer, Answer::Claimed { by, .. } if by == NodeId(2)));

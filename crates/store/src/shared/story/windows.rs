@@ -134,6 +134,25 @@ pub(in crate::shared) async fn the_gap_is_kept_by_all(stage: &dyn Stage) {
     let row = store.rows(vec![UP]).await.unwrap().remove(0);
     let second_ago = StoreTime(stage.time().0 - 1000);
     assert_eq!(row.last_start, Some(second_ago));
+    // Granted, and made a while later: it is one start, and the clock starts when it was made.
+    stage.advance(secs(5));
+    assert!(granted(&*store, spaced(1, 6, secs(2))).await);
+    stage.advance(secs(1));
+    let made = Told::Started {
+        id: id(1, 6),
+        ledger: QUERY,
+        age: Duration::ZERO,
+        spaced: true,
+    };
+    store.tell(UP, vec![made]).await.unwrap();
+    let refusal = refused(&*store, spaced(2, 6, secs(2))).await;
+    assert_eq!(refusal, (secs(2), Refusal::Gap));
+    // What was before it is not forgotten.
+    let unused = vec![Told::Unused(id(1, 6))];
+    store.tell(UP, unused).await.unwrap();
+    let row = store.rows(vec![UP]).await.unwrap().remove(0);
+    let earlier = StoreTime(stage.time().0 - 7000);
+    assert_eq!(row.last_start, Some(earlier));
 }
 
 pub(in crate::shared) async fn what_an_upstream_told_is_kept_to(stage: &dyn Stage) {

@@ -88,7 +88,7 @@ impl Rows {
         }
         if let Some(question) = &ask.question {
             let claim = QuestionRow {
-                by: ask.id.node,
+                claim: ask.id,
                 until: now + millis(question.claim),
                 answer: None,
             };
@@ -184,14 +184,14 @@ impl Rows {
             Some((at, body)) => {
                 let age = now.saturating_sub(*at);
                 (age <= millis(question.fresh)).then(|| Answer::Answered {
-                    by: row.by,
+                    by: row.claim.node,
                     age: span(age),
                     body: body.clone(),
                     now: time,
                 })
             }
-            None => (row.by != asker).then(|| Answer::Claimed {
-                by: row.by,
+            None => (row.claim.node != asker).then(|| Answer::Claimed {
+                by: row.claim.node,
                 left: span(row.until - now),
                 now: time,
             }),
@@ -239,14 +239,14 @@ impl Rows {
         &mut self,
         now: u64,
         key: [u8; 16],
-        by: NodeId,
+        claim: AskId,
         body: Option<Vec<u8>>,
         keep: Duration,
     ) {
         let Some(row) = self.questions.get_mut(&key) else {
             return;
         };
-        if row.by != by || row.answer.is_some() || now >= row.until {
+        if row.claim != claim || row.answer.is_some() || now >= row.until {
             return;
         }
         match body {

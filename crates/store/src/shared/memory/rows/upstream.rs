@@ -1,5 +1,7 @@
 //! What is known of one upstream.
 
+use std::collections::btree_map::Entry;
+
 use super::*;
 
 impl UpstreamRow {
@@ -11,6 +13,7 @@ impl UpstreamRow {
     pub(super) fn space(&mut self, at: u64, id: AskId) {
         match self.last {
             Some((last, ..)) if last > at => {}
+            Some((_, same, before)) if same == id => self.last = Some((at, id, before)),
             last => self.last = Some((at, id, last.map(|(last, ..)| last))),
         }
     }
@@ -25,15 +28,15 @@ impl UpstreamRow {
     ) {
         let age = millis(age);
         let row = self.ledgers.entry(ledger).or_default();
-        if row.starts.contains_key(&id) {
-            return;
-        }
-        // It counts in a window that this store has not seen yet.
-        if age > LOOSE && age > row.longest {
-            row.longest = age.max(DAY);
-        }
         let at = now.saturating_sub(age);
-        row.starts.insert(id, at);
+        if let Entry::Vacant(vacant) = row.starts.entry(id) {
+            vacant.insert(at);
+            // It counts in a window that this store has not seen yet.
+            if age > LOOSE && age > row.longest {
+                row.longest = age.max(DAY);
+            }
+        }
+        // Of one that was granted too: it may have been made a while later.
         if spaced {
             self.space(at, id);
         }

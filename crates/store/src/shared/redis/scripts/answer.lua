@@ -1,6 +1,6 @@
-local key, by, keep, body = take(), take(), number(), take()
-local found = call('HMGET', question_of(key), 'by', 'until', 'at')
-if found[1] ~= by or found[3] or now >= tonumber(found[2] or '0') then return now end
+local key, claim, keep, body = take(), take(), number(), take()
+local found = call('HMGET', question_of(key), 'claim', 'until', 'at')
+if found[1] ~= claim or found[3] or now >= tonumber(found[2] or '0') then return now end
 if body == '-' then
   call('DEL', question_of(key))
 else

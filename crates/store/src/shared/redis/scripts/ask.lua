@@ -84,7 +84,7 @@ call('PEXPIRE', row_of(up), LONG)
 if gap then space(up, now, id) end
 if key then
   call('DEL', question_of(key))
-  call('HSET', question_of(key), 'by', node, 'until', now + claim)
+  call('HSET', question_of(key), 'by', node, 'claim', id, 'until', now + claim)
   call('PEXPIRE', question_of(key), claim + LOOSE)
 end
 return { 'granted', now }

@@ -215,18 +215,19 @@ end
 local function space(up, at, id)
   local last = row(up).last
   if last and tonumber(last) > at then return end
+  if row(up).last_id ~= id then set(up, 'before', last) end
   set(up, 'last', at)
   set(up, 'last_id', id)
-  set(up, 'before', last)
 end
 local function started(up, id, ledger, age, spaced)
-  local key = starts_of(up, ledger)
-  if call('ZSCORE', key, id) then return end
-  -- It counts in a window that this store has not seen yet.
-  if age > LOOSE and age > longest(up, ledger) then set(up, 'longest:' .. ledger, math.max(age, DAY)) end
-  local at = math.max(now - age, 0)
-  call('ZADD', key, at, id)
-  lasts(key, up, ledger)
+  local key, at = starts_of(up, ledger), math.max(now - age, 0)
+  if not call('ZSCORE', key, id) then
+    -- It counts in a window that this store has not seen yet.
+    if age > LOOSE and age > longest(up, ledger) then set(up, 'longest:' .. ledger, math.max(age, DAY)) end
+    call('ZADD', key, at, id)
+    lasts(key, up, ledger)
+  end
+  -- Of one that was granted too: it may have been made a while later.
   if spaced then space(up, at, id) end
 end
 local function throttle(up, span, by, reason)
