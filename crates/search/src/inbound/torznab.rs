@@ -183,7 +183,9 @@ impl FeedRequest {
         let list = views.list(&search);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
-            let seconds = views.earliest(&search.wanted(), class);
+            let Some(seconds) = views.earliest(&search.wanted(), class) else {
+                return reply::switched_off(&skipped(&search), format);
+            };
             let after = Duration::from_secs(seconds);
             search.told_to_retry(&views.model.engine, after);
             return reply::busy(seconds, &skipped(&search), format);
