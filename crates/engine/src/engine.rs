@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -16,7 +15,7 @@ use weir_dispatch::{
 };
 
 use crate::askers::Askers;
-use crate::call::{Call, Ended, Outcome, Permit, Skipped};
+use crate::call::{Call, Ended, Skipped};
 use crate::driver;
 use crate::flow::Flows;
 use crate::gate::{Gate, Rate};
@@ -228,18 +227,6 @@ impl Engine {
         hook: Arc<Hook>,
     ) -> Option<JobId> {
         self.shared.submit(job, call, Told::Hook(hook))
-    }
-
-    /// Waits for a slot that somebody else will use: a client that we redirect to the upstream makes the call itself.
-    /// It counts like a call of ours, and says nothing about the upstream's health.
-    pub fn take_turn(&self, job: Job) -> Ticket {
-        struct MadeElsewhere;
-        impl Call for MadeElsewhere {
-            fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
-                Box::pin(std::future::ready(Outcome::Elsewhere))
-            }
-        }
-        self.submit(job, Arc::new(MadeElsewhere))
     }
 
     /// Submits jobs that nobody waits for, all under one lock. Each must have a place reserved through the gate.

@@ -1,5 +1,6 @@
 //! Files: whose fault it is that there is none, and what they cost.
 
+use weir_engine::Got;
 use weir_engine::dispatch::record::What;
 use weir_testkit::zoo::indexer::Files;
 
@@ -287,4 +288,107 @@ async fn what_is_switched_off_is_not_offered_and_its_links_say_so() {
     assert!(matches!(newest.what, What::Skipped(_)), "{newest:?}");
     world.engine.switch_on(off);
     assert_eq!(world.get(&path(&before[0])).await.status, 200);
+}
+
+/// How indexers give files.
+const WAYS: [entries::Download; 2] = [entries::Download::Proxy, entries::Download::Redirect];
+
+/// A world with one indexer that gives files like this, and the links of its releases.
+async fn offered(download: entries::Download) -> (World, Vec<String>) {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.indexers[0].download = download;
+    config.queue_size = std::num::NonZeroU32::new(3).expect("not zero");
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    (world, links.iter().map(|link| path(link)).collect())
+}
+
+impl World {
+    /// The newest decision about `a`, and what whoever asked got; the counters add up to as many as were asked.
+    fn newest(&self) -> (What, Option<Got>) {
+        let counters = self.engine.status().counters;
+        let sum: u64 = counters.parts().iter().map(|(_, count)| count).sum();
+        assert_eq!(
+            (sum, counters.waiting()),
+            (counters.asked, 0),
+            "{counters:?}"
+        );
+        let upstream = self.view("a").figures.upstream;
+        let newest = self.engine.decisions(upstream, None, 1).remove(0);
+        assert_eq!(
+            newest.about.words().as_deref(),
+            Some("a file"),
+            "{newest:?}"
+        );
+        (newest.what, newest.got)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_that_waits_while_its_indexer_is_switched_off_is_told_so() {
+    for way in WAYS {
+        let (world, links) = offered(way).await;
+        world.engine.hold();
+        let off = world.view("a").figures.upstream;
+        let (given, ()) = tokio::join!(world.get(&links[0]), async {
+            turn().await;
+            world.engine.switch_off(off, "account renewal", "operator");
+        });
+        assert_eq!(given.status, 503, "{way:?}: {}", given.body);
+        assert_eq!(given.retry_after.as_deref(), Some("300"));
+        assert!(given.body.contains("account renewal"), "{}", given.body);
+        let decisions = world.engine.decisions(off, None, 2);
+        let skip = decisions
+            .iter()
+            .find(|one| matches!(one.what, What::Skipped(_)));
+        let skip = skip.expect("it is recorded");
+        assert_eq!(skip.got, Some(Got::Nothing), "{way:?}: {skip:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_whose_turn_does_not_come_is_recorded_with_what_the_client_got() {
+    for way in WAYS {
+        let (world, links) = offered(way).await;
+        world.engine.hold();
+        let given = world.get(&links[0]).await;
+        assert_eq!(given.status, 429, "{way:?}: {}", given.body);
+        assert_eq!(given.body, "a could not be called in time.\n");
+        turn().await;
+        let (what, got) = world.newest();
+        assert!(matches!(what, What::Skipped(_)), "{way:?}: {what:?}");
+        let after = given.retry_after.expect("a time").parse();
+        let after = Duration::from_secs(after.expect("seconds"));
+        assert_eq!(got, Some(Got::Retry { after }), "{way:?}");
+        assert_eq!(world.queued(), 0, "nobody waits for it any more");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_for_which_there_is_no_room_is_told_the_reason() {
+    for way in WAYS {
+        let (world, links) = offered(way).await;
+        world.engine.hold();
+        let searches = ["one", "two", "three"].map(|words| {
+            let question = format!("t=search&q={words}");
+            world.begin(&question, INTERACTIVE)
+        });
+        turn().await;
+        assert_eq!(world.queued(), 3, "it is full");
+        let given = world.get(&links[0]).await;
+        assert_eq!(given.status, 429, "{way:?}: {}", given.body);
+        assert_eq!(
+            given.body,
+            "a cannot be asked for a file now: queue full.\n"
+        );
+        for search in searches {
+            search.stop.cancel();
+        }
+        turn().await;
+        let (what, got) = world.newest();
+        assert!(matches!(what, What::Dropped { .. }), "{way:?}: {what:?}");
+        assert!(matches!(got, Some(Got::Retry { .. })), "{way:?}: {got:?}");
+    }
 }
