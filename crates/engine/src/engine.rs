@@ -348,7 +348,12 @@ impl Engine {
 
     /// Records that whoever got nothing was told to come back after this time.
     pub fn note_retry(&self, receipt: &Receipt, after: Duration) {
-        self.note_got(receipt.upstream, &receipt.whose, Got::Retry { after });
+        self.note_given(receipt, Got::Retry { after });
+    }
+
+    /// Records what somebody got instead of an answer, where that is known only later.
+    pub fn note_given(&self, receipt: &Receipt, got: Got) {
+        self.note_got(receipt.upstream, &receipt.whose, got);
     }
 
     /// The longest that a job waits to be called; `None` if it waits however long it takes.
@@ -412,7 +417,7 @@ impl Engine {
         about: &About,
         leads: Option<JobId>,
         what: What,
-        got: Got,
+        got: Option<Got>,
     ) -> Option<Record> {
         self.shared.with(|state, now, _| {
             let payload = leads.and_then(|job| state.payloads.find(job));
@@ -421,7 +426,7 @@ impl Engine {
             state.counters.asked += u64::from(!counted);
             state.counters.skipped += 1;
             state.dispatcher.note_other(now, job, what);
-            state.take_noted(about, Some(got))
+            state.take_noted(about, got)
         })
     }
 
