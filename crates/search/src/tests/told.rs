@@ -431,6 +431,15 @@ async fn the_card_counts_as_the_overview_does() {
     }
     let none = "0 of 3 indexers are open.";
     assert_told(none, "limited").await;
+    // Of what is off nothing is offered, so nothing comes from the cache.
+    let overview = world.get("/").await.body;
+    let overview = super::agree::text(&overview);
+    for words in [
+        "Search cannot answer: all 3 indexers are off. They stay off until switched on.",
+        "Searches find nothing until an indexer is switched on.",
+    ] {
+        assert!(overview.contains(words), "{words} in {overview}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

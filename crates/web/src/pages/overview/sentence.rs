@@ -112,13 +112,16 @@ fn why(app: &App, front: &Contributed) -> Option<(String, Times)> {
     let states: Vec<Standing> = briefs.iter().map(|brief| brief.standing).collect();
     let times = times(app, engine);
     let next = briefs.iter().filter_map(|brief| brief.until).min();
-    let words = limited(upstreams.kind(), &states, next, |until| times.until(until))?;
+    let kept = upstreams.serves_switched_off();
+    let kind = (upstreams.kind(), kept);
+    let words = limited(kind, &states, next, |until| times.until(until))?;
     Some((words, times))
 }
 
-/// `is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32, in 6 min.`
+/// `is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32, in 6 min.` Of upstreams of a kind
+/// that are switched off, what is cached is served or not.
 fn limited(
-    kind: &str,
+    (kind, serves_switched_off): (&str, bool),
     states: &[Standing],
     next: Option<Moment>,
     until: impl Fn(Moment) -> String,
@@ -169,6 +172,12 @@ fn limited(
         };
         format!(" {which} at {}.", until(next))
     });
+    if count(Standing::Manual) == total && !serves_switched_off {
+        let they = if total == 1 { "It stays" } else { "They stay" };
+        return Some(format!(
+            "cannot answer: {why}. {they} off until switched on."
+        ));
+    }
     Some(format!("is answering from cache only: {why}.{next}"))
 }
 
@@ -325,9 +334,10 @@ mod tests {
     #[test]
     fn a_front_whose_upstreams_all_rest_says_why_and_until_when() {
         use Standing::{Cooldown, Disabled, Manual, Open, Untried};
-        let say = |states: &[Standing], next: Option<u64>| {
-            limited("indexer", states, next.map(Moment), |_| "14:32".to_owned())
+        let say_of = |kind, states: &[Standing], next: Option<u64>| {
+            limited(kind, states, next.map(Moment), |_| "14:32".to_owned())
         };
+        let say = |states: &[Standing], next| say_of(("indexer", false), states, next);
         let words = "is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32.";
         assert_eq!(say(&[Cooldown; 7], Some(1)).as_deref(), Some(words));
         let words = "is answering from cache only: its only indexer is cooling down. Its cooldown ends at 14:32.";
@@ -339,8 +349,14 @@ mod tests {
         let words = "is answering from cache only: of its 4 indexers 2 are cooling down, 1 is disabled and 1 is off. Next one back at 14:32.";
         let mixed = [Cooldown, Disabled, Manual, Cooldown];
         assert_eq!(say(&mixed, Some(1)).as_deref(), Some(words));
-        let words = "is answering from cache only: all 2 indexers are off.";
+        // Where nothing can be used without them, the cache is of no use either.
+        let words = "cannot answer: all 2 indexers are off. They stay off until switched on.";
         assert_eq!(say(&[Manual; 2], None).as_deref(), Some(words));
+        let words = "cannot answer: its only indexer is off. It stays off until switched on.";
+        assert_eq!(say(&[Manual], None).as_deref(), Some(words));
+        let news = |states: &[Standing]| say_of(("news server", true), states, None);
+        let words = "is answering from cache only: all 2 news servers are off.";
+        assert_eq!(news(&[Manual; 2]).as_deref(), Some(words));
         let words = "is answering from cache only: all 2 indexers have not answered yet.";
         assert_eq!(say(&[Untried; 2], None).as_deref(), Some(words));
         assert_eq!(
