@@ -123,6 +123,50 @@ async fn forged_links_use_up_nobodys_downloads() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn downloads_that_are_too_many_are_told_as_one_decision_of_the_front() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.downloads_per_minute = 2;
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    let before = world.engine.status().counters;
+    let mut told = None;
+    for number in 0..5 {
+        tokio::time::advance(SECOND).await;
+        let given = world.send(&path(&links[number % 3]), &[]).await;
+        assert_eq!(given.status, if number < 2 { 200 } else { 429 });
+        told = given.retry_after;
+    }
+    let counters = world.engine.status().counters;
+    assert_eq!(counters.refused, 3);
+    assert_eq!(counters.asked - before.asked, 5);
+    let sum: u64 = counters.parts().iter().map(|(_, count)| count).sum();
+    assert_eq!(sum, counters.asked, "{counters:?}");
+    let all = world.json("/api/v1/decisions?front=search").await;
+    let rows = all["decisions"].as_array().expect("a list").iter();
+    let own: Vec<_> = rows.filter(|row| row["upstream"].is_null()).collect();
+    assert_eq!(own.len(), 1, "one burst: {own:?}");
+    let (row, told) = (own[0], told.expect("a time"));
+    assert_eq!(
+        (&row["kind"], &row["count"]),
+        (&"refused".into(), &3.into())
+    );
+    assert_eq!(row["told_retry_seconds"].to_string(), told);
+    let words = format!(
+        "3 downloads refused: 127.0.0.1 asked for more than 2 in a minute, last told to retry in {told} s; \
+         most recently of "
+    );
+    let sentence = row["sentence"].as_str().expect("a sentence");
+    assert!(sentence.starts_with(&words), "{words} in {sentence}");
+    let overview = world.get("/").await.body;
+    assert!(
+        super::agree::text(&overview).contains(sentence),
+        "{overview}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_limit_an_address_downloads_as_much_as_it_likes() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
@@ -391,4 +435,47 @@ async fn a_download_for_which_there_is_no_room_is_told_the_reason() {
         assert!(matches!(what, What::Dropped { .. }), "{way:?}: {what:?}");
         assert!(matches!(got, Some(Got::Retry { .. })), "{way:?}: {got:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_page_lists_nothing_of_what_was_switched_off_meanwhile() {
+    let network = Network::new();
+    let mut indexers = Vec::new();
+    for numbers in [1..7, 4..10] {
+        let number = u8::try_from(indexers.len() + 1).expect("few");
+        indexers.push(indexer(&network, number, Setup::with(numbers)).await);
+    }
+    let mut config = named(&indexers);
+    config.indexers[0].priority = 1;
+    let world = World::new(network.ground(), &config);
+    let whole = world.get("/torznab/api?t=search").await;
+    assert_eq!(whole.titles().len(), 9);
+    let off = world.view("a").figures.upstream;
+    world.engine.switch_off(off, "account renewal", "operator");
+    let mut left = Vec::new();
+    for (offset, before) in whole.titles().chunks(3).enumerate().skip(1) {
+        let offset = 3 * offset;
+        let page = format!("/torznab/api?t=search&offset={offset}&limit=3");
+        let page = world.get(&page).await;
+        assert_eq!(
+            page.response(),
+            (offset as u64, 9),
+            "places stay as they were"
+        );
+        for title in page.titles() {
+            assert!(before.contains(&title), "{title} has moved");
+        }
+        let reason = page.reason("a");
+        assert_eq!(reason, "switched off by an operator: account renewal");
+        for link in page.links() {
+            assert_eq!(world.get(&path(&link)).await.status, 200, "{link}");
+        }
+        left.extend(page.titles());
+    }
+    assert_eq!(indexers[0].grabs().len(), 0, "by the other one");
+    assert!(!left.is_empty() && left.len() < 6, "{left:?}");
+    world.engine.switch_on(off);
+    let page = world.get("/torznab/api?t=search&offset=6&limit=3").await;
+    assert_eq!(page.titles(), whole.titles()[6..]);
+    assert_eq!(page.reason("a"), "");
 }

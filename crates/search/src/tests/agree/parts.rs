@@ -198,6 +198,8 @@ impl Part<'_> {
             None => cached.is_none() && ["answered", "shared"].contains(&self.what),
             Some(Got::Fresh) => self.what == "shared",
             Some(Got::Nothing) => cached.is_none() && self.heard.reply.status != 429,
+            // Each indexer's answer stands for itself.
+            Some(Got::Elsewhere) => false,
             Some(Got::Cached { age }) => {
                 let words = weir_engine::words::age(age);
                 cached.is_some_and(|(_, old)| old == format!("{words} old"))
