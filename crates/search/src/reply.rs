@@ -151,9 +151,11 @@ pub(crate) fn feed(
         .releases
         .iter()
         .skip(page.offset as usize)
-        .take(page.limit as usize);
+        .take(page.limit as usize)
+        // What can no longer be offered leaves its place empty, so that nothing moves to a page that was read already.
+        .filter_map(|merged| frozen.offered(merged));
     let shown: Vec<FeedItem<'_>> = shown
-        .map(|merged| FeedItem::new(links, list, merged, origin))
+        .map(|merged| FeedItem::new(links, list, &merged, origin))
         .collect();
     let items = || shown.iter().map(|shown| shown.item(scope.protocol));
     let mut response = document(
