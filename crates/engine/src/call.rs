@@ -89,7 +89,8 @@ pub enum Outcome {
     Unavailable,
     /// There was nothing left to ask, and the upstream was not called: it counts as withdrawn, not as sent.
     Moot,
-    /// Somebody else makes this call, which counts as ours; see [`Engine::take_turn`](crate::Engine::take_turn).
+    /// Whoever asked uses the slot: a client that we redirect to the upstream makes the call itself. It counts like a call of
+    /// ours, and says nothing about the upstream's health.
     Elsewhere,
     /// An unusable answer: a failure that an immediate retry does not fix.
     Broken,

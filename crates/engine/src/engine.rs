@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -16,7 +15,7 @@ use weir_dispatch::{
 };
 
 use crate::askers::Askers;
-use crate::call::{Call, Ended, Outcome, Permit, Skipped};
+use crate::call::{Call, Ended, Skipped};
 use crate::driver;
 use crate::flow::Flows;
 use crate::gate::{Gate, Rate};
@@ -230,18 +229,6 @@ impl Engine {
         self.shared.submit(job, call, Told::Hook(hook))
     }
 
-    /// Waits for a slot that somebody else will use: a client that we redirect to the upstream makes the call itself.
-    /// It counts like a call of ours, and says nothing about the upstream's health.
-    pub fn take_turn(&self, job: Job) -> Ticket {
-        struct MadeElsewhere;
-        impl Call for MadeElsewhere {
-            fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
-                Box::pin(std::future::ready(Outcome::Elsewhere))
-            }
-        }
-        self.submit(job, Arc::new(MadeElsewhere))
-    }
-
     /// Submits jobs that nobody waits for, all under one lock. Each must have a place reserved through the gate.
     pub fn submit_reserved(&self, jobs: impl IntoIterator<Item = (Job, Arc<dyn Call>)>) {
         self.shared.with(|state, now, effects| {
@@ -361,7 +348,12 @@ impl Engine {
 
     /// Records that whoever got nothing was told to come back after this time.
     pub fn note_retry(&self, receipt: &Receipt, after: Duration) {
-        self.note_got(receipt.upstream, &receipt.whose, Got::Retry { after });
+        self.note_given(receipt, Got::Retry { after });
+    }
+
+    /// Records what somebody got instead of an answer, where that is known only later.
+    pub fn note_given(&self, receipt: &Receipt, got: Got) {
+        self.note_got(receipt.upstream, &receipt.whose, got);
     }
 
     /// The longest that a job waits to be called; `None` if it waits however long it takes.
@@ -425,7 +417,7 @@ impl Engine {
         about: &About,
         leads: Option<JobId>,
         what: What,
-        got: Got,
+        got: Option<Got>,
     ) -> Option<Record> {
         self.shared.with(|state, now, _| {
             let payload = leads.and_then(|job| state.payloads.find(job));
@@ -434,7 +426,7 @@ impl Engine {
             state.counters.asked += u64::from(!counted);
             state.counters.skipped += 1;
             state.dispatcher.note_other(now, job, what);
-            state.take_noted(about, Some(got))
+            state.take_noted(about, got)
         })
     }
 

@@ -216,28 +216,28 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
 }
 
 impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
-    /// The answer will come too late for this asker, who got this instead; `skip` says why, and has a limit if the asker
-    /// leaves for that reason. Gives the skip as it is recorded. A leader whose call is made already counts as one that was
+    /// The answer will come too late for this asker, who got this instead, if that is known by now; `skip` says why, and has a
+    /// limit if the asker leaves for that reason. Gives the skip as it is recorded. A leader whose call is made already counts as one that was
     /// sent, and one that has ended meanwhile is told as that: neither is a skip. To be told at most once.
-    pub fn miss(&mut self, skip: Skip, got: Got) -> Option<Skipped> {
+    pub fn miss(&mut self, skip: Skip, got: impl Into<Option<Got>>) -> Option<Skipped> {
+        let got = got.into();
         if self.result().is_some() {
             return None;
         }
         if self.leads && self.is_called() {
-            self.note_got(got);
+            if let Some(got) = got {
+                self.note_got(got);
+            }
             return None;
         }
         let (about, _, id) = self.flight.own.asked();
         let leads = id.filter(|_| self.leads);
-        // Its call is under way, so there is no turn to wait for.
-        let skip = match self.is_called() {
-            true => Skip { wait: None, ..skip },
-            false => skip,
-        };
         let engine = &self.flights.engine;
-        let what = match skip.limit {
-            Some(_) => What::Skipped(skip),
-            None => What::Missed(skip),
+        let what = match (self.is_called(), skip.limit) {
+            // Its call is under way, so there is no turn to wait for, and nobody is skipped who leaves.
+            (true, _) => What::Missed(Skip { wait: None, ..skip }),
+            (false, Some(_)) => What::Skipped(skip),
+            (false, None) => What::Missed(skip),
         };
         let record = engine.note_missed(&self.job, &about, leads, what, got);
         self.record = record.as_ref().map(|record| record.number);

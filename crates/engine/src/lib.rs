@@ -64,7 +64,7 @@ pub use conditions::{UpstreamCondition, used_up};
 pub use engine::{Engine, Options};
 pub use errors::PastError;
 pub use fault::Fault;
-pub use flight::{Flights, Follower, Landing};
+pub use flight::{FlightAnswer, FlightKey, Flights, Follower, Landing};
 pub use gate::{Gate, Rate};
 pub use keeper::{AgendaChange, Changes, Keeper, KeptPast, KeptUpstream, Memory, Off};
 pub use lifetime::Lifetime;

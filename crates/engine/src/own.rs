@@ -54,9 +54,9 @@ pub struct Own {
     pub fill: Option<u32>,
     /// How many things were concerned, all decisions of a burst together: forwarders that were left out.
     pub concerned: u64,
-    /// How long the client was told to wait, if it was told.
+    /// How long the client was told to wait, if it was told; of a single client's burst, the latest.
     pub retry: Option<Duration>,
-    /// The latest of a burst: which torrent, and whose program.
+    /// The latest of a burst: which torrent, and whose program; or which release.
     pub example: Option<Arc<str>>,
 }
 
@@ -72,6 +72,8 @@ pub mod about {
     pub const AGAIN: &str = "re-announce";
     /// The forwarders that an announce goes to.
     pub const FORWARDERS: &str = "forwarders";
+    /// A file behind a link.
+    pub const DOWNLOAD: &str = "download";
 }
 
 /// Kinds of a front's own decisions.
@@ -180,7 +182,9 @@ impl Own {
 
     /// Whether both belong to one burst. What the latest of them adds does not matter.
     fn is_like(&self, other: &Self) -> bool {
-        let what = |own: &Self| (own.kind, own.reason, own.limit, own.retry);
+        // A single client's time to come back is another one each time.
+        let retry = |own: &Self| own.retry.filter(|_| own.asker.is_none());
+        let what = |own: &Self| (own.kind, own.reason, own.limit, retry(own));
         what(self) == what(other) && self.about == other.about && self.asker == other.asker
     }
 }
@@ -297,6 +301,16 @@ impl Engine {
         shared.note_past(now);
     }
 
+    /// Records that the front turned a client away by itself, and counts it together with all others.
+    pub fn note_refused(&self, own: Own) {
+        {
+            let mut state = self.shared.state.lock();
+            state.counters.asked += 1;
+            state.counters.refused += 1;
+        }
+        self.note_own(own, 1);
+    }
+
     /// The number of the newest own decision, and when one was last made again.
     pub(crate) fn own_newest(&self) -> Option<(u64, Moment)> {
         let kept = self.shared.own.0.lock();
@@ -362,6 +376,24 @@ mod tests {
         let own = &kept.ring[0].own;
         assert_eq!((own.fill, own.concerned), (Some(62), 6));
         assert_eq!(own.example.as_deref(), Some("4be19c07…90c2"));
+    }
+
+    #[test]
+    fn a_clients_times_to_come_back_are_one_burst_and_those_of_all_are_not() {
+        for (asker, records, count) in [(Some("a"), 1, 2), (None, 2, 1)] {
+            let ring = OwnRing::default();
+            for seconds in [9, 4] {
+                let own = Own {
+                    retry: Some(Duration::from_secs(seconds)),
+                    ..own(asker)
+                };
+                ring.push(3, Moment(0), own, 1);
+            }
+            let kept = ring.0.lock();
+            let last = kept.ring.back().expect("it is kept");
+            assert_eq!((kept.ring.len(), last.count), (records, count));
+            assert_eq!(last.own.retry, Some(Duration::from_secs(4)));
+        }
     }
 
     #[test]

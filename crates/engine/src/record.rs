@@ -138,6 +138,8 @@ pub enum Got {
     },
     /// Nothing from this upstream.
     Nothing,
+    /// An answer of another upstream, which was asked instead.
+    Elsewhere,
     /// An error that says when to come back.
     Retry {
         /// After how long.

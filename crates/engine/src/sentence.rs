@@ -238,6 +238,10 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         let why = cause(record);
         return format!("{who} was skipped{whom}: it is cooling down until {until}{why}.{got}");
     };
+    if wait.is_zero() && no_slot(skip.reason).is_none() {
+        let queued = format!("the request was still queued after {}", span(limit));
+        return format!("{who} was skipped{whom}: {queued}.{got}");
+    }
     let requests = record.class.map_or_else(
         || "this request waits".to_owned(),
         |class| format!("{} requests wait", (scene.class)(class)),
@@ -300,7 +304,7 @@ fn shared(record: &Record, with: Asker, after: Duration, scene: &Scene<'_>) -> S
     );
     match record.got {
         Some(Got::Nothing) => format!("{waited}, and got no answer either."),
-        Some(Got::Cached { .. } | Got::Retry { .. }) => {
+        Some(Got::Cached { .. } | Got::Elsewhere | Got::Retry { .. }) => {
             format!("{waited}, which brought no answer.{}", given(record, scene))
         }
         Some(Got::Fresh) | None => format!(
@@ -428,6 +432,7 @@ fn given(record: &Record, scene: &Scene<'_>) -> String {
         // Of one that is switched off, nothing is given that is cached either.
         Some(Got::Nothing) if is_off(record) => format!(" {who} got nothing."),
         Some(Got::Nothing) => format!(" {who} got nothing; nothing was cached for this question."),
+        Some(Got::Elsewhere) => format!(" {who} got it from another server."),
         Some(Got::Retry { after }) => format!(" {who} was told to retry in {}.", span(after)),
     }
 }

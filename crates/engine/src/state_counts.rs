@@ -11,6 +11,8 @@ pub struct StateCounts {
     pub all: usize,
     /// Those that are called as usual.
     pub open: usize,
+    /// Those of them that have answered none of a day's calls.
+    pub failing: usize,
     /// Never called, and called without an answer so far.
     pub untried: [usize; 2],
     /// Left alone for a while.
@@ -28,14 +30,15 @@ impl StateCounts {
     pub fn of<'a>(briefs: impl IntoIterator<Item = &'a Brief>) -> Self {
         let mut counts = Self::default();
         for brief in briefs {
-            counts.add(brief.standing, brief.called);
+            counts.add(brief.standing, brief.called, brief.silent);
         }
         counts
     }
 
-    /// One more, which was called before or not.
-    pub fn add(&mut self, standing: Standing, is_called: bool) {
+    /// One more: whether it was called before, and whether it has answered none of a day's calls.
+    pub fn add(&mut self, standing: Standing, is_called: bool, is_silent: bool) {
         self.all += 1;
+        self.failing += usize::from(is_silent && standing == Standing::Open);
         *match standing {
             Standing::Open => &mut self.open,
             Standing::Untried => &mut self.untried[usize::from(is_called)],
@@ -55,8 +58,15 @@ impl StateCounts {
     pub fn sentence(&self, one: &str, more: &str) -> String {
         let number = |count: usize| grouped(count as u64);
         let (open, all) = (number(self.open), number(self.all));
+        let failing = match (self.failing, self.open) {
+            (0, _) => String::new(),
+            (1, 1) => ", but failing".to_owned(),
+            (failing, open) if failing == open => ", but all of them are failing".to_owned(),
+            (1, _) => ", but 1 of them is failing".to_owned(),
+            (failing, _) => format!(", but {} of them are failing", number(failing)),
+        };
         match (self.open, self.all) {
-            (1, 1) => return format!("The only {one} is open."),
+            (1, 1) => return format!("The only {one} is open{failing}."),
             (0, 1) if self.untried[0] == 1 => {
                 return format!("The only {one} has not been tried yet.");
             }
@@ -64,7 +74,9 @@ impl StateCounts {
                 return format!("The only {one} has not answered yet.");
             }
             (0, 1) => return format!("The only {one} is not open."),
-            (open, total) if open == total => return format!("All {all} {more} are open."),
+            (open, total) if open == total => {
+                return format!("All {all} {more} are open{failing}.");
+            }
             (_, total) if self.untried[0] == total => {
                 return format!("None of the {all} {more} has been tried yet.");
             }
@@ -79,7 +91,7 @@ impl StateCounts {
             .filter(|(count, _)| *count > 0)
             .map(|(count, (one, more))| format!(" {}", counted(count as u64, one, more)))
             .collect();
-        format!("{open} of {all} {more} {are} open.{untried}")
+        format!("{open} of {all} {more} {are} open{failing}.{untried}")
     }
 }
 
@@ -90,9 +102,43 @@ mod tests {
     fn told(standings: &[(Standing, bool)]) -> (String, bool) {
         let mut counts = StateCounts::default();
         for (standing, called) in standings {
-            counts.add(*standing, *called);
+            counts.add(*standing, *called, false);
         }
         (counts.sentence("indexer", "indexers"), counts.may_answer())
+    }
+
+    #[test]
+    fn those_that_are_open_and_fail_are_told() {
+        use Standing::{Cooldown, Open, Untried};
+
+        for (standings, words) in [
+            (
+                &[(Open, true)][..],
+                "The only tracker is open, but failing.",
+            ),
+            (
+                &[(Open, true), (Open, false), (Open, false)],
+                "All 3 trackers are open, but 1 of them is failing.",
+            ),
+            (
+                &[(Open, true); 3],
+                "All 3 trackers are open, but all of them are failing.",
+            ),
+            (
+                &[(Open, true), (Open, true), (Open, false), (Cooldown, true)],
+                "3 of 4 trackers are open, but 2 of them are failing.",
+            ),
+            (
+                &[(Open, true), (Untried, true)],
+                "1 of 2 trackers is open, but failing. 1 has not answered yet.",
+            ),
+        ] {
+            let mut counts = StateCounts::default();
+            for (standing, silent) in standings {
+                counts.add(*standing, true, *silent);
+            }
+            assert_eq!(counts.sentence("tracker", "trackers"), words);
+        }
     }
 
     #[test]

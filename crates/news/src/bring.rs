@@ -5,15 +5,18 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesOrdered;
+use futures_util::{FutureExt, StreamExt};
+use tokio::time::Instant;
+use weir_engine::Got;
 use weir_engine::dispatch::{Asker, Class};
 use weir_news_proto::Newsgroup;
 
 use crate::call::{AskDescriptions, AskNewsgroups, AskNumbers, AskWindow};
-use crate::federation::{NoAnswer, patiently};
+use crate::federation::{NoAnswer, Unheard, patience};
 use crate::judge::NewsFault;
 use crate::model::Model;
 use crate::newsgroup::{OpenNewsgroup, WindowSize};
@@ -89,12 +92,13 @@ impl Model {
 
     /// Asks one server after the other what is new in a newsgroup, until one has said it.
     pub(crate) async fn bring_new(&self, open: &OpenNewsgroup, class: Class, asker: Asker) {
-        let mut full = None;
+        let (mut full, mut receipts) = (None, Vec::new());
         let mut carriers = self.carriers(&open.name).into_iter().peekable();
         while let Some(server) = carriers.next() {
-            let checked = self.check(open, &server, class, asker);
-            match patiently(checked, class, carriers.peek().is_none()).await {
+            let until = patience(class, carriers.peek().is_none());
+            match self.check(open, &server, (class, asker), until).await {
                 Ok(()) => {
+                    self.federation.note_got(&receipts, Got::Elsewhere);
                     let (now, told) = (self.now(), self.told(&open.name));
                     open.with(|state| {
                         state.checked = Some(now);
@@ -110,14 +114,29 @@ impl Model {
                     self.note_newest(&open.name, newest);
                     return;
                 }
-                Err(why) => {
-                    self.hear(open, &server, Some(&why));
+                Err(unheard) => {
+                    receipts.extend(unheard.receipts);
+                    let why = unheard.why;
                     // Where nobody waits, nobody is told that there was no place.
                     full = full.or(busy(&why).filter(|_| class != LOW));
                 }
             }
         }
         open.with(|state| state.busy = full);
+        self.federation.note_got(&receipts, self.instead(open));
+    }
+
+    /// What readers get of a newsgroup of which nobody says what is new.
+    fn instead(&self, open: &OpenNewsgroup) -> Got {
+        let checked = open.with(|state| state.checked);
+        match checked {
+            Some((_, at)) => {
+                let age = u64::try_from(self.now().1 - at).unwrap_or_default();
+                let age = Duration::from_secs(age);
+                Got::Cached { age }
+            }
+            None => Got::Nothing,
+        }
     }
 
     /// Those that cannot be asked now are named with the page, not only once their turn to be merged in has come.
@@ -144,7 +163,11 @@ impl Model {
         };
         for server in &carriers {
             let id = self.server_id(server);
-            if id == first || self.check(open, server, LOW, asker).await.is_err() {
+            if id == first {
+                continue;
+            }
+            let checked = self.check(open, server, (LOW, asker), None).await;
+            if !self.settle(open, checked) {
                 continue;
             }
             for _ in 0..MERGE {
@@ -236,7 +259,15 @@ impl Model {
         let Some(server) = servers.iter().find(|server| self.server_id(server) == id) else {
             return false;
         };
-        let fetched = self.fetch(open, server, windows, class, asker).await;
+        let fetched = self.fetch(open, server, windows, (class, asker), None);
+        self.settle(open, fetched.await)
+    }
+
+    /// Whether something was fetched. If it was not, there is what was known before.
+    fn settle(&self, open: &OpenNewsgroup, fetched: Result<(), Unheard>) -> bool {
+        if let Err(Unheard { receipts, .. }) = &fetched {
+            self.federation.note_got(receipts, self.instead(open));
+        }
         fetched.is_ok()
     }
 
@@ -262,9 +293,9 @@ impl Model {
             gap.filter(|_| first <= last)
         });
         if let Some(gap) = gap {
-            let fetched = self.fetch(open, server, vec![gap], class, asker);
+            let fetched = self.fetch(open, server, vec![gap], (class, asker), None);
             // What is said of a failure is in the newsgroup's state.
-            drop(fetched.await);
+            self.settle(open, fetched.await);
         }
     }
 
@@ -273,24 +304,25 @@ impl Model {
         &self,
         open: &OpenNewsgroup,
         server: &Arc<Server>,
-        class: Class,
-        asker: Asker,
-    ) -> Result<(), NoAnswer> {
+        turn: (Class, Asker),
+        until: Option<Instant>,
+    ) -> Result<(), Unheard> {
         let id = self.server_id(server);
-        if class != LOW {
+        if turn.0 != LOW {
             open.ask(id);
         }
         let question = AskNumbers(open.name.clone());
-        let said = match self.federation.ask(server, question, (class, asker)).await {
+        let asked = self.federation.ask_until(server, question, turn, until);
+        let said = match asked.await {
             Ok(said) => said,
-            Err(why) => {
-                self.hear(open, server, Some(&why));
-                return Err(why);
+            Err(unheard) => {
+                self.hear(open, server, Some(&unheard.why));
+                return Err(unheard);
             }
         };
         let windows = self.see(open, id, *said, self.window_size(server)).await;
         self.note_marks(open);
-        let fetched = self.fetch(open, server, windows, class, asker).await;
+        let fetched = self.fetch(open, server, windows, turn, until).await;
         // Numbers may have been promised, whether or not their lines came.
         self.keep_numbers(open);
         fetched
@@ -303,10 +335,10 @@ impl Model {
         open: &OpenNewsgroup,
         server: &Arc<Server>,
         windows: Vec<RangeInclusive<u64>>,
-        class: Class,
-        asker: Asker,
-    ) -> Result<(), NoAnswer> {
-        if class != LOW {
+        turn: (Class, Asker),
+        until: Option<Instant>,
+    ) -> Result<(), Unheard> {
+        if turn.0 != LOW {
             open.ask(self.server_id(server));
         }
         let asked = windows.into_iter().map(|window| async move {
@@ -315,21 +347,20 @@ impl Model {
                 low: *window.start(),
                 high: *window.end(),
             };
-            let asked = self
-                .federation
-                .ask(server, question.clone(), (class, asker));
-            let told = asked.await;
+            let ask = |question| self.federation.ask_until(server, question, turn, until);
+            let told = ask(question.clone()).await;
             let lines = u64::from(self.rules.load().window_lines);
             let narrow =
                 window.end().saturating_sub(lines - 1).max(*window.start())..=*window.end();
             match told {
                 // Fewer numbers stand for nothing here than elsewhere in the newsgroup.
-                Err(NoAnswer::Fault(NewsFault::TooLong(_))) if narrow != window => {
+                Err(Unheard {
+                    why: NoAnswer::Fault(NewsFault::TooLong(_)),
+                    ..
+                }) if narrow != window => {
                     let low = *narrow.start();
-                    let asked =
-                        self.federation
-                            .ask(server, AskWindow { low, ..question }, (class, asker));
-                    (narrow, asked.await)
+                    let told = ask(AskWindow { low, ..question }).await;
+                    (narrow, told)
                 }
                 told => (window, told),
             }
@@ -345,9 +376,14 @@ impl Model {
                     self.keep_lines(open, id, taken);
                     self.note_listed(lines.iter().map(|line| &line.id)).await;
                 }
-                Err(why) => {
-                    self.hear(open, server, Some(&why));
-                    return Err(why);
+                Err(mut unheard) => {
+                    self.hear(open, server, Some(&unheard.why));
+                    // Whoever moves on leaves all of them at the same time.
+                    while let Some(Some((_, told))) = asked.next().now_or_never() {
+                        let more = told.err().into_iter();
+                        unheard.receipts.extend(more.flat_map(|one| one.receipts));
+                    }
+                    return Err(unheard);
                 }
             }
         }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use weir_engine::dispatch::{Asker, Availability, Class, Job, Skip, UpstreamId, Wait};
-use weir_engine::{Ended, Engine, Flights, Outward, Roster, Skipped, Standing};
+use weir_engine::{
+    Ended, Engine, Flights, Follower, Got, Outward, Receipt, Roster, Skipped, Standing,
+};
 use weir_net::Roots;
 
 use crate::call::{
@@ -26,7 +29,7 @@ use crate::server::{ServedEntry, Server};
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Somebody who waits does not wait longer than this for one server while there is another one to ask.
-const MOVE_ON: Duration = Duration::from_secs(4);
+pub(crate) const MOVE_ON: Duration = Duration::from_secs(4);
 
 /// All servers, and the calls to them that are under way.
 pub struct Federation {
@@ -53,6 +56,15 @@ pub enum NoAnswer {
     Fault(NewsFault),
     /// It was not asked, or did not end its answer.
     Ended(Ended),
+    /// Whoever asked moved on before it answered; it may still do so.
+    Late,
+}
+
+/// No answer, and the records of it: what whoever asked got instead is written there once it is known.
+pub(crate) struct Unheard {
+    pub(crate) why: NoAnswer,
+    /// None for a server that does not have it, which is an answer.
+    pub(crate) receipts: Vec<Receipt>,
 }
 
 /// What several servers together came to.
@@ -158,20 +170,71 @@ impl Federation {
         &self,
         server: &Arc<Server>,
         question: Q,
-        (class, asker): (Class, Asker),
+        turn: (Class, Asker),
     ) -> Result<Arc<Q::Answer>, NoAnswer> {
+        let asked = self.ask_until(server, question, turn, None).await;
+        asked.map_err(|unheard| unheard.why)
+    }
+
+    /// The same for somebody who moves on then: a call under way goes on without them, and its time-out is what tells the
+    /// engine that the server is in trouble.
+    pub(crate) async fn ask_until<Q: Asked>(
+        &self,
+        server: &Arc<Server>,
+        question: Q,
+        (class, asker): (Class, Asker),
+        until: Option<Instant>,
+    ) -> Result<Arc<Q::Answer>, Unheard> {
         let job = Job {
             asker,
             ..Job::new(server.upstream, class)
         };
         let key = (server.upstream, question);
-        let follower = Q::flights(self).join(key, job, |landing| {
+        let mut follower = Q::flights(self).join(key, job, |landing| {
             let server = server.clone();
             Some(Arc::new(ServerCall { server, landing }))
         });
-        match follower.await {
-            Ok(told) => told.as_ref().clone().map_err(NoAnswer::Fault),
-            Err(ended) => Err(NoAnswer::Ended(ended)),
+        let told = match until {
+            None => Ok((&mut follower).await),
+            Some(until) => tokio::time::timeout_at(until, &mut follower).await,
+        };
+        let why = match told {
+            Ok(Ok(told)) => match &*told {
+                Ok(answer) => return Ok(answer.clone()),
+                Err(fault) => NoAnswer::Fault(fault.clone()),
+            },
+            Ok(Err(ended)) => NoAnswer::Ended(ended),
+            Err(_) => self.move_on(&mut follower, &job),
+        };
+        let receipt = follower.receipt().filter(|_| !why.is_absent());
+        let receipts = receipt.into_iter().collect();
+        Err(Unheard { why, receipts })
+    }
+
+    /// Somebody leaves who has waited for a while.
+    fn move_on<Q: Asked>(
+        &self,
+        follower: &mut Follower<(UpstreamId, Q), Told<Q>>,
+        job: &Job,
+    ) -> NoAnswer {
+        let (wait, reason) = self.engine.next_wait(job.upstream, job.class, job.budget);
+        let skip = Skip {
+            reason: reason.unwrap_or(Wait::Gap),
+            wait: Some(wait),
+            limit: Some(MOVE_ON),
+        };
+        let is_called = follower.is_called();
+        match follower.miss(skip, None).filter(|_| !is_called) {
+            // Nobody else may want it, and then it is never asked.
+            Some(skipped) => NoAnswer::Ended(Ended::Skipped(Arc::new(skipped))),
+            None => NoAnswer::Late,
+        }
+    }
+
+    /// Records what somebody got whom these servers gave nothing.
+    pub(crate) fn note_got(&self, receipts: &[Receipt], got: Got) {
+        for receipt in receipts {
+            self.engine.note_given(receipt, got);
         }
     }
 
@@ -181,16 +244,25 @@ impl Federation {
         question: &Q,
         (class, asker): (Class, Asker),
     ) -> Sought<Q::Answer> {
-        let mut silent = Vec::new();
+        let (mut silent, mut receipts) = (Vec::new(), Vec::new());
         let mut servers = self.in_order().into_iter().peekable();
         while let Some(server) = servers.next() {
-            let asked = self.ask(&server, question.clone(), (class, asker));
-            match patiently(asked, class, servers.peek().is_none()).await {
-                Ok(answer) => return Sought::Found { answer, server },
-                Err(NoAnswer::Fault(NewsFault::NoArticle | NewsFault::NoNewsgroup)) => {}
-                Err(no_answer) => silent.push((server, no_answer)),
+            let until = patience(class, servers.peek().is_none());
+            let asked = self.ask_until(&server, question.clone(), (class, asker), until);
+            match asked.await {
+                Ok(answer) => {
+                    self.note_got(&receipts, Got::Elsewhere);
+                    return Sought::Found { answer, server };
+                }
+                Err(unheard) => {
+                    receipts.extend(unheard.receipts);
+                    if !unheard.why.is_absent() {
+                        silent.push((server, unheard.why));
+                    }
+                }
             }
         }
+        self.note_got(&receipts, Got::Nothing);
         match silent.is_empty() {
             true => Sought::Nowhere,
             false => Sought::Unknown(silent),
@@ -262,18 +334,19 @@ fn left_alone(standing: Standing) -> Option<Wait> {
     }
 }
 
-/// Waits for a server's answer: as long as it takes, unless somebody waits and there is another server to ask. What it
-/// was asked goes on without us, and its time-out is what tells the engine that it is in trouble.
-pub(crate) async fn patiently<T>(
-    asked: impl Future<Output = Result<T, NoAnswer>>,
-    class: Class,
-    is_last: bool,
-) -> Result<T, NoAnswer> {
-    if is_last || class == LOW {
-        return asked.await;
+/// Until when a server's answer is waited for: as long as it takes, unless somebody waits and there is another server to ask.
+pub(crate) fn patience(class: Class, is_last: bool) -> Option<Instant> {
+    (!is_last && class != LOW).then(|| Instant::now() + MOVE_ON)
+}
+
+impl NoAnswer {
+    /// Whether the server does not have it, which is an answer.
+    fn is_absent(&self) -> bool {
+        matches!(
+            self,
+            Self::Fault(NewsFault::NoArticle | NewsFault::NoNewsgroup)
+        )
     }
-    let told = tokio::time::timeout(MOVE_ON, asked).await;
-    told.unwrap_or(Err(NoAnswer::Fault(NewsFault::Silent)))
 }
 
 #[cfg(test)]

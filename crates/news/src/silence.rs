@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_engine::dispatch::{Moment, Wait, job};
-use weir_engine::{Ended, Engine, drop_reason, span};
+use weir_engine::{Ended, Engine, Skipped, drop_reason, span};
 
-use crate::federation::NoAnswer;
+use crate::federation::{MOVE_ON, NoAnswer};
 use crate::reading::SilentServer;
 use crate::server::Server;
 
@@ -16,6 +16,8 @@ pub(crate) const COME_BACK: Duration = Duration::from_secs(10);
 /// What is said of a server that gave no answer.
 pub(crate) fn silent(engine: &Engine, server: &Server, why: &NoAnswer) -> SilentServer {
     let until = match why {
+        // One that waits in the queue alone has no time to tell.
+        NoAnswer::Ended(Ended::Skipped(told)) if is_queued(told) => None,
         NoAnswer::Ended(Ended::Skipped(told)) => told.until(),
         _ => {
             let ends = engine.rests([server.upstream]);
@@ -34,7 +36,7 @@ pub(crate) fn silent(engine: &Engine, server: &Server, why: &NoAnswer) -> Silent
 pub(crate) fn late(server: &Server, waited: Duration) -> SilentServer {
     SilentServer {
         name: Arc::from(server.name()),
-        reason: format!("it did not answer within {}", span(waited)),
+        reason: not_within(waited),
         retry_at: None,
     }
 }
@@ -58,12 +60,26 @@ pub(crate) fn seconds(engine: &Engine, moment: Moment) -> i64 {
     since.as_secs().cast_signed()
 }
 
+fn not_within(time: Duration) -> String {
+    format!("it did not answer within {}", span(time))
+}
+
+/// Whether nothing held the server, but its turn had not come.
+fn is_queued(told: &Skipped) -> bool {
+    told.skip.wait.is_some_and(|wait| wait.is_zero())
+}
+
 fn reason(server: &Server, why: &NoAnswer) -> String {
     let ended = match why {
         NoAnswer::Fault(fault) => return fault.to_string(),
+        NoAnswer::Late => return not_within(MOVE_ON),
         NoAnswer::Ended(ended) => ended,
     };
     match ended {
+        Ended::Skipped(told) if is_queued(told) => {
+            let time = span(told.skip.limit.unwrap_or(MOVE_ON));
+            format!("it was not asked: the request was still queued after {time}")
+        }
         Ended::Skipped(told) => {
             let said = told.cause.as_deref().filter(|cause| !cause.is_empty());
             let why = match told.skip.reason {
@@ -77,10 +93,7 @@ fn reason(server: &Server, why: &NoAnswer) -> String {
             };
             said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"))
         }
-        Ended::TimedOut => {
-            let time = span(server.entry().timeout);
-            format!("it did not answer within {time}")
-        }
+        Ended::TimedOut => not_within(server.entry().timeout),
         Ended::Dropped(reason) => format!("it was not asked: {}", drop_reason(*reason, None)),
         Ended::Shutdown => "it was not asked: Weir is stopping".to_owned(),
         Ended::Cancelled => "it was not asked in time".to_owned(),

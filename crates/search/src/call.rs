@@ -67,6 +67,11 @@ pub(crate) struct FileCall {
     pub(crate) landing: Landing<(UpstreamId, Digest), FileAnswer>,
 }
 
+/// A turn in which a client gets the file itself.
+pub(crate) struct TurnCall {
+    pub(crate) landing: Landing<u64, ()>,
+}
+
 /// What a fault means; told to the engine, which may learn a limit from it.
 fn explain(fault: &IndexerFault, indexer: &Indexer, permit: &Permit, now: Moment) -> Outcome {
     permit.explain(fault.to_string());
@@ -346,6 +351,17 @@ impl Call for FileCall {
             self.landing.tell(answer);
             outcome
         })
+    }
+
+    fn about(&self) -> About {
+        about_file()
+    }
+}
+
+impl Call for TurnCall {
+    fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
+        self.landing.put(Arc::new(()));
+        Box::pin(std::future::ready(Outcome::Elsewhere))
     }
 
     fn about(&self) -> About {

@@ -19,6 +19,11 @@ impl Card for SearchCard {
         let counts = StateCounts::of(&briefs);
         let counters = self.0.status().counters;
         let (state, rest) = match counts.may_answer() {
+            // Of what is off, nothing is offered.
+            false if counts.manual == counts.all => (
+                CardState::Limited,
+                " Searches find nothing until an indexer is switched on.",
+            ),
             false => (
                 CardState::Limited,
                 " Until one answers, results come from the cache.",

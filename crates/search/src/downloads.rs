@@ -1,17 +1,20 @@
 //! Files behind releases, by way of their indexers' own budget of downloads.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use weir_config::SecretUrl;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Job, UpstreamId, Wait};
-use weir_engine::{Ended, Fault, Flights, Got, span};
+use weir_engine::{
+    Ended, Fault, FlightAnswer, FlightKey, Flights, Follower, Got, Skipped, drop_reason, span,
+};
 use weir_web::Throttle;
 
 use crate::answer::Digest;
-use crate::call::{FileAnswer, FileCall, about_file};
+use crate::call::{FileAnswer, FileCall, TurnCall, about_file};
 use crate::config::indexer::Download;
 use crate::indexer::Indexer;
 use crate::judge::IndexerFault;
@@ -19,7 +22,7 @@ use crate::links::Link;
 use crate::model::Model;
 use crate::outbound::Fetched;
 use crate::policy::INTERACTIVE;
-use crate::unanswered::skip;
+use crate::unanswered::{skip, skip_reason};
 
 /// What is said of a link that leads to no web address.
 pub(crate) const INVALID: &str = "The indexer sent an invalid address.";
@@ -31,6 +34,9 @@ const NO_FILES: &str = "it asked us to wait with downloads";
 pub(crate) struct Downloads {
     model: Arc<Model>,
     files: Flights<(UpstreamId, Digest), FileAnswer>,
+    /// Turns that clients use themselves. Each makes its own call, so nobody shares one: they are told apart by number.
+    turns: Flights<u64, ()>,
+    turns_taken: AtomicU64,
     /// How many an address may make.
     pub(crate) throttle: Throttle,
 }
@@ -85,6 +91,8 @@ impl Downloads {
     pub(crate) fn new(model: Arc<Model>) -> Self {
         Self {
             files: Flights::new(model.engine.clone()),
+            turns: Flights::new(model.engine.clone()),
+            turns_taken: AtomicU64::new(0),
             model,
             throttle: Throttle::default(),
         }
@@ -118,12 +126,12 @@ impl Downloads {
     /// Lets the client fetch the file itself; its call counts as one of ours.
     async fn send_on(&self, indexer: &Indexer, link: &Link, job: Job) -> Result<Grab, NoFile> {
         self.check_wait(indexer, &job)?;
-        let turn = self.model.engine.take_turn(job);
-        match tokio::time::timeout(self.patience(indexer), turn).await {
-            Ok(Ended::Finished(_)) => Ok(Grab::Elsewhere(link.url.clone())),
-            Ok(ended) => Err(self.ended_without(indexer, ended)),
-            Err(_) => Err(self.no_turn(indexer)),
-        }
+        let number = self.turns_taken.fetch_add(1, Ordering::Relaxed);
+        let follower = self
+            .turns
+            .join(number, job, |landing| Some(Arc::new(TurnCall { landing })));
+        let elsewhere = |_: &()| Ok(Grab::Elsewhere(link.url.clone()));
+        self.wait_for(indexer, &job, follower, elsewhere).await
     }
 
     async fn fetch(
@@ -146,7 +154,7 @@ impl Downloads {
         self.check_wait(indexer, &job)?;
         // What the host of the files said, the engine does not know.
         tokio::time::sleep(indexer.no_files_for(model.now())).await;
-        let mut follower = self.files.join((indexer.upstream, key), job, |landing| {
+        let follower = self.files.join((indexer.upstream, key), job, |landing| {
             Some(Arc::new(FileCall {
                 model: model.clone(),
                 indexer: indexer.clone(),
@@ -154,16 +162,32 @@ impl Downloads {
                 landing,
             }))
         });
+        let given = |answer: &FileAnswer| self.given(indexer, answer);
+        self.wait_for(indexer, &job, follower, given).await
+    }
+
+    /// Waits for a turn and the call in it. Whatever the client gets instead of a file is in the record.
+    async fn wait_for<K: FlightKey, T: FlightAnswer>(
+        &self,
+        indexer: &Indexer,
+        job: &Job,
+        mut follower: Follower<K, T>,
+        given: impl FnOnce(&T) -> Result<Grab, NoFile>,
+    ) -> Result<Grab, NoFile> {
         let patience = self.patience(indexer);
         let no_file = match tokio::time::timeout(patience, &mut follower).await {
-            Ok(Ok(answer)) => match self.given(indexer, &answer) {
+            Ok(Ok(answer)) => match given(&answer) {
                 Ok(grab) => return Ok(grab),
                 Err(no_file) => no_file,
             },
             Ok(Err(ended)) => self.ended_without(indexer, ended),
             Err(_) => {
-                let no_file = self.no_turn(indexer);
-                let (wait, why) = model.engine.next_wait(job.upstream, job.class, job.budget);
+                let no_file = match follower.is_called() {
+                    true => self.ended_without(indexer, Ended::TimedOut),
+                    false => self.no_turn(indexer),
+                };
+                let engine = &self.model.engine;
+                let (wait, why) = engine.next_wait(job.upstream, job.class, job.budget);
                 let why = why.unwrap_or(Wait::Gap);
                 follower.miss(skip(why, wait, Some(patience)), no_file.got());
                 return Err(no_file);
@@ -213,14 +237,7 @@ impl Downloads {
         }
         let skip = skip(Wait::Off, Duration::MAX, None);
         let told = engine.note_skip(job, &about_file(), skip, Got::Nothing);
-        let why = match told.cause.as_deref() {
-            None | Some("") => String::new(),
-            Some(reason) => format!(": \u{201c}{reason}\u{201d}"),
-        };
-        let name = indexer.name();
-        Err(NoFile::Off(format!(
-            "{name} was switched off by an operator{why}. Switch it on, or choose another source."
-        )))
+        Err(off(indexer, &told))
     }
 
     fn given(&self, indexer: &Indexer, answer: &FileAnswer) -> Result<Grab, NoFile> {
@@ -249,8 +266,20 @@ impl Downloads {
     fn ended_without(&self, indexer: &Indexer, ended: Ended) -> NoFile {
         let name = indexer.name();
         match ended {
-            Ended::Skipped(_) | Ended::Dropped(_) => {
-                self.busy(indexer, format!("{name} cannot be asked for a file now."))
+            Ended::Skipped(told) if told.skip.reason == Wait::Off => off(indexer, &told),
+            Ended::Skipped(told) => {
+                let (why, next) = (skip_reason(&told), told.skip.wait);
+                let next =
+                    next.map_or_else(String::new, |next| format!(" Next try in {}.", span(next)));
+                let sentence = format!("{name} cannot be asked for a file now: {why}.{next}");
+                self.busy(indexer, sentence)
+            }
+            Ended::Dropped(reason) => {
+                let why = drop_reason(reason, None);
+                self.busy(
+                    indexer,
+                    format!("{name} cannot be asked for a file now: {why}."),
+                )
             }
             Ended::TimedOut => NoFile::TimedOut(format!("{name} did not give the file in time.")),
             _ => NoFile::Failed(format!("{name} gave no file.")),
@@ -258,8 +287,8 @@ impl Downloads {
     }
 
     fn no_turn(&self, indexer: &Indexer) -> NoFile {
-        let sentence = "The indexer could not be called in time.";
-        self.busy(indexer, sentence.to_owned())
+        let name = indexer.name();
+        self.busy(indexer, format!("{name} could not be called in time."))
     }
 
     fn busy(&self, indexer: &Indexer, sentence: String) -> NoFile {
@@ -267,6 +296,18 @@ impl Downloads {
         let wait = wait.unwrap_or_default().as_secs() + 1;
         NoFile::Busy(sentence, wait.min(24 * 60 * 60))
     }
+}
+
+/// Nobody knows when it is switched on again, so no time is told.
+fn off(indexer: &Indexer, told: &Skipped) -> NoFile {
+    let why = match told.cause.as_deref() {
+        None | Some("") => String::new(),
+        Some(reason) => format!(": \u{201c}{reason}\u{201d}"),
+    };
+    let name = indexer.name();
+    NoFile::Off(format!(
+        "{name} was switched off by an operator{why}. Switch it on, or choose another source."
+    ))
 }
 
 fn digest(link: &Link) -> Digest {

@@ -78,16 +78,27 @@ pub(crate) fn not_there(error: &ErrorDocument, format: Format) -> Response {
 
 /// Nobody could answer, and there is no older answer: when to come back.
 pub(crate) fn busy(seconds: u64, skipped: &[Skipped], format: Format) -> Response {
+    let text = format!("No indexer can answer now; come back in {seconds} s.");
+    later(seconds, &nobody(text, skipped), format)
+}
+
+/// Nobody can answer until an operator switches one of them on, and nobody knows when that will be. No 429: programs take that for
+/// a limit that they have reached themselves, and stay away for as long as it says, or for hours.
+pub(crate) fn switched_off(skipped: &[Skipped], format: Format) -> Response {
+    let text = "No indexer can answer until one of them is switched on.".to_owned();
+    error(&nobody(text, skipped), format)
+}
+
+/// Who could not answer, and why.
+fn nobody(mut text: String, skipped: &[Skipped]) -> ErrorDocument {
     let who: Vec<String> = skipped
         .iter()
         .map(|skipped| format!("{}: {}", skipped.indexer, skipped.reason))
         .collect();
-    let text = format!(
-        "No indexer can answer now; come back in {seconds} s. {}",
-        who.join(". ")
-    );
-    let error = ErrorDocument::new(code::UNKNOWN, text.trim());
-    later(seconds, &error, format)
+    if !who.is_empty() {
+        text = format!("{text} {}", who.join(". "));
+    }
+    ErrorDocument::new(code::UNKNOWN, text)
 }
 
 fn later(seconds: u64, error: &ErrorDocument, format: Format) -> Response {
@@ -140,9 +151,11 @@ pub(crate) fn feed(
         .releases
         .iter()
         .skip(page.offset as usize)
-        .take(page.limit as usize);
+        .take(page.limit as usize)
+        // What can no longer be offered leaves its place empty, so that nothing moves to a page that was read already.
+        .filter_map(|merged| frozen.offered(merged));
     let shown: Vec<FeedItem<'_>> = shown
-        .map(|merged| FeedItem::new(links, list, merged, origin))
+        .map(|merged| FeedItem::new(links, list, &merged, origin))
         .collect();
     let items = || shown.iter().map(|shown| shown.item(scope.protocol));
     let mut response = document(

@@ -71,10 +71,14 @@ pub(crate) fn skip(reason: Wait, wait: Duration, limit: Option<Duration>) -> Ski
     }
 }
 
-/// How far an indexer is whose turn comes too late, in the words of the record that tells it.
-pub(crate) fn skipped(told: &Skipped, class: Class) -> PartState {
-    let said = told.cause.as_deref().filter(|cause| !cause.is_empty());
-    let why = match told.skip.reason {
+/// Why a turn comes too late, in the words of the record that tells it.
+pub(crate) fn skip_reason(told: &Skipped) -> String {
+    why(told.skip.reason, told.cause.as_deref())
+}
+
+/// What holds an indexer, with the reason that it or an operator gave.
+pub(crate) fn why(reason: Wait, cause: Option<&str>) -> String {
+    let why = match reason {
         Wait::Off => "switched off by an operator",
         Wait::Cooldown => "it is cooling down",
         Wait::Window => "its quota is used up",
@@ -83,7 +87,13 @@ pub(crate) fn skipped(told: &Skipped, class: Class) -> PartState {
         Wait::Share => "the shared store does not answer, and this node has used its share",
         Wait::Claimed => "another node is asking the same",
     };
-    let why = said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"));
+    let said = cause.filter(|cause| !cause.is_empty());
+    said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"))
+}
+
+/// How far an indexer is whose turn comes too late, in the words of the record that tells it.
+pub(crate) fn skipped(told: &Skipped, class: Class) -> PartState {
+    let why = skip_reason(told);
     let class = class_name(class);
     let reason = match (told.skip.wait, told.skip.limit) {
         (Some(wait), Some(limit)) => format!(

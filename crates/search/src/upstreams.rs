@@ -60,6 +60,10 @@ impl Upstreams for IndexerViews {
         true
     }
 
+    fn serves_switched_off(&self) -> bool {
+        false
+    }
+
     fn place(&self, upstream: UpstreamId) -> String {
         let indexer = self.0.indexers.find(upstream);
         indexer.map_or_else(String::new, |indexer| indexer.place())

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 use weir_engine::Lifetime;
-use weir_engine::dispatch::Class;
 use weir_engine::dispatch::policy::Budget;
+use weir_engine::dispatch::{Class, Wait};
 
 use crate::downloads::Downloads;
 use crate::fanout::Fanout;
@@ -104,17 +104,18 @@ impl Views {
         Progress::of(search, list, self.model.wall())
     }
 
-    /// The earliest that any of these can be asked, in whole seconds from now.
-    pub(crate) fn earliest(&self, indexers: &[Arc<Indexer>], class: Class) -> u64 {
+    /// The earliest that any of these can be asked, in whole seconds from now; `None` if an operator has switched all of
+    /// them off, so that there is no time to tell.
+    pub(crate) fn earliest(&self, indexers: &[Arc<Indexer>], class: Class) -> Option<u64> {
         let engine = &self.model.engine;
-        let waits = indexers.iter().map(|indexer| {
-            let (wait, _) = engine.next_wait(indexer.upstream, class, Budget::Query);
-            wait
+        let waits = indexers.iter().filter_map(|indexer| {
+            let (wait, why) = engine.next_wait(indexer.upstream, class, Budget::Query);
+            (why != Some(Wait::Off)).then_some(wait)
         });
-        let wait = waits.min().unwrap_or_default();
-        // Never 0, which programs take for *at once*, and never more than a day, however long it is off.
+        let wait = waits.min()?;
+        // Never 0, which programs take for *at once*, and never more than a day, however long it is disabled.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        seconds.clamp(1, 24 * 60 * 60)
+        Some(seconds.clamp(1, 24 * 60 * 60))
     }
 
     /// Lets go of what is old, from time to time.

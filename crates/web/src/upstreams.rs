@@ -73,6 +73,12 @@ pub trait Upstreams: Send + Sync + 'static {
         true
     }
 
+    /// Whether what was cached of one is still served when an operator has switched it off. Articles can be read without their
+    /// server; releases cannot be downloaded without their indexer.
+    fn serves_switched_off(&self) -> bool {
+        true
+    }
+
     /// Whether operators add and change them on the pages.
     fn has_form(&self) -> bool {
         false

@@ -63,8 +63,13 @@ fn dropped(decision: &OwnDecision) -> String {
 }
 
 fn refused(decision: &OwnDecision) -> String {
+    // Everybody was told the same, but a single client something else each time.
+    let last = match (decision.count, &decision.own.asker) {
+        (2.., Some(_)) => "last ",
+        _ => "",
+    };
     let told = decision.own.retry.map_or_else(String::new, |retry| {
-        format!(", told to retry in {}", told(retry))
+        format!(", {last}told to retry in {}", told(retry))
     });
     format!(
         "{} refused: {}{told}{}.",
@@ -109,6 +114,9 @@ fn why(decision: &OwnDecision) -> String {
     let limit = limit.as_deref().unwrap_or("all");
     match own.reason {
         OwnReason::Repeated => "done before".to_owned(),
+        OwnReason::TooMany if *own.about == *about::DOWNLOAD => {
+            format!("{} asked for more than {limit} in a minute", who(decision))
+        }
         OwnReason::TooMany => format!(
             "{} sent more than {limit} events in a minute",
             who(decision)
@@ -237,6 +245,23 @@ mod tests {
             [
                 "1 completed event dropped: 110,000 events were already waiting.",
                 "1,000 completed events dropped: 110,000 events were already waiting.",
+            ]
+        );
+    }
+
+    #[test]
+    fn refused_downloads() {
+        let one = Own {
+            asker: Some("203.0.113.7".into()),
+            retry: Some(Duration::from_secs(12)),
+            example: Some("Some.Show.S01E01".into()),
+            ..own(OwnKind::Refused, OwnReason::TooMany, about::DOWNLOAD, 120)
+        };
+        assert_eq!(
+            both(one),
+            [
+                "Download of Some.Show.S01E01 refused: 203.0.113.7 asked for more than 120 in a minute, told to retry in 12 s.",
+                "1,000 downloads refused: 203.0.113.7 asked for more than 120 in a minute, last told to retry in 12 s; most recently of Some.Show.S01E01.",
             ]
         );
     }

@@ -167,6 +167,10 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (What::Healed, "harbor answered and is open again."),
         (
+            skip(Wait::Gap, Some(0), Some(4)),
+            "harbor was skipped for Sonarr: the request was still queued after 4 s.",
+        ),
+        (
             skip(Wait::Gap, Some(74), Some(60)),
             "harbor was skipped for Sonarr: the next free slot is in 74 s (14:18:14), and background requests wait at most 60 s.",
         ),
@@ -519,6 +523,10 @@ fn a_call_is_told_with_its_question_its_end_and_what_the_asker_got() {
     assert_eq!(
         told(Got::Nothing).as_deref(),
         Some("Sonarr got nothing; nothing was cached for this question.")
+    );
+    assert_eq!(
+        told(Got::Elsewhere).as_deref(),
+        Some("Sonarr got it from another server.")
     );
     let after = secs(300);
     assert_eq!(

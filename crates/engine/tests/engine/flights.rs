@@ -527,3 +527,27 @@ async fn the_record_of_a_call_under_way_tells_what_its_leader_got_instead() {
     leader.await.expect("it is answered");
     assert_eq!(told(), [(Some(Got::Nothing), true)]);
 }
+
+/// Whoever leaves while the call is under way is not told that its upstream was switched off or has no slot.
+#[tokio::test(start_paused = true)]
+async fn leaving_a_call_under_way_is_told_as_such_and_what_was_got_may_come_later() {
+    let tower = Tower::new();
+    let hand = tower.desk.call("slow");
+    let leader = tower.join(COMPLETION, 1, &hand);
+    let mut follower = tower.join(COMPLETION, 2, &hand);
+    settle().await;
+    let skip = Skip {
+        reason: Wait::Gap,
+        wait: Some(secs(0)),
+        limit: Some(secs(4)),
+    };
+    let told = follower.miss(skip, None).expect("it is recorded");
+    let newest = || tower.desk.engine.decisions(tower.one, None, 1).remove(0);
+    assert_eq!(newest().what, What::Missed(Skip { wait: None, ..skip }));
+    assert_eq!((Some(newest().number), newest().got), (told.number, None));
+    let receipt = follower.receipt().expect("there is a record");
+    tower.desk.engine.note_given(&receipt, Got::Elsewhere);
+    assert_eq!(newest().got, Some(Got::Elsewhere));
+    hand.answer();
+    leader.await.expect("it is answered");
+}

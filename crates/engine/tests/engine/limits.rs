@@ -1,11 +1,14 @@
 //! Spacing, windows, max-wait, calls in flight, workers.
 
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
 use crate::kit::*;
 use weir_engine::dispatch::{
     Asker, Availability, Budget, DropReason, Job, Skip, Wait, What, Window, Windows,
 };
-use weir_engine::{About, Got};
-use weir_engine::{Ended, Outcome};
+use weir_engine::{About, Call, Ended, Got, Outcome, Permit};
 
 #[tokio::test(start_paused = true)]
 async fn spacing_holds_the_next_start_back_by_the_share_of_its_class() {
@@ -264,6 +267,15 @@ async fn a_skip_that_the_front_decides_is_recorded_and_counted_without_a_job() {
     );
 }
 
+/// A slot that whoever asked uses.
+struct MadeElsewhere;
+
+impl Call for MadeElsewhere {
+    fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(std::future::ready(Outcome::Elsewhere))
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_somebody_else_uses_waits_and_counts_like_a_call() {
     let desk = Desk::new(policy());
@@ -274,15 +286,13 @@ async fn a_turn_that_somebody_else_uses_waits_and_counts_like_a_call() {
         budget: Budget::Grab,
         ..job(one, INTERACTIVE)
     };
-    let turn = desk.engine.take_turn(grab).await;
+    let take_turn = || desk.engine.submit(grab, Arc::new(MadeElsewhere));
+    let turn = take_turn().await;
     assert_eq!(turn, Ended::Finished(Outcome::Elsewhere));
     let (wait, why) = desk.engine.next_wait(one, INTERACTIVE, Budget::Grab);
     assert_eq!((wait, why), (secs(60), Some(Wait::Window)));
     let next = tokio::time::Instant::now();
-    assert_eq!(
-        desk.engine.take_turn(grab).await,
-        Ended::Finished(Outcome::Elsewhere)
-    );
+    assert_eq!(take_turn().await, Ended::Finished(Outcome::Elsewhere));
     assert_eq!(next.elapsed(), secs(60));
     let view = desk.engine.upstream(one).expect("it is there");
     assert_eq!(view.status.state, Availability::Untried);

@@ -9,13 +9,14 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesOrdered;
 use weir_engine::dispatch::Asker;
+use weir_engine::{Got, Receipt};
 use weir_net::{BoxFuture, aside};
 use weir_news_proto::{MessageId, Newsgroup};
 
 use super::xref;
 use crate::call::AskWindow;
 use crate::coverage::Coverage;
-use crate::federation::{NoAnswer, patiently};
+use crate::federation::{NoAnswer, Unheard, patience};
 use crate::judge::NewsFault;
 use crate::model::Model;
 use crate::newsgroup::{HeldNewsgroup, OpenNewsgroup};
@@ -77,6 +78,8 @@ struct Sheet {
     asked: HashMap<ServerId, Coverage>,
     failed: Vec<ServerId>,
     silents: Vec<SilentServer>,
+    /// The records of those that gave nothing.
+    receipts: Vec<Receipt>,
     busy: Option<u64>,
     /// Numbers that a window may have.
     width: u64,
@@ -96,7 +99,7 @@ struct Plan {
 struct Heard {
     server: Arc<Server>,
     window: RangeInclusive<u64>,
-    told: Result<(Vec<TakenLine>, Numbering), NoAnswer>,
+    told: Result<(Vec<TakenLine>, Numbering), Unheard>,
 }
 
 /// A line that a server sent: its own number there, whose it is, and what is kept of it.
@@ -147,9 +150,10 @@ impl Model {
             let servers = self.reading_order();
             let plan = open.with(|state| sheet.plan(state, &servers));
             if plan.stuck {
-                return Err(sheet.failure());
+                break;
             }
             if plan.windows.is_empty() {
+                self.federation.note_got(&sheet.receipts, Got::Elsewhere);
                 if !misses {
                     self.count_hit();
                 }
@@ -166,6 +170,7 @@ impl Model {
                 self.hear_window(open, &mut sheet, heard);
             }
         }
+        self.federation.note_got(&sheet.receipts, Got::Nothing);
         Err(sheet.failure())
     }
 
@@ -181,6 +186,7 @@ impl Model {
             asked: HashMap::new(),
             failed: Vec::new(),
             silents: Vec::new(),
+            receipts: Vec::new(),
             busy: None,
         };
         for row in rows.unwrap_or_default() {
@@ -224,8 +230,9 @@ impl Model {
             low: *window.start(),
             high: *window.end(),
         };
-        let asked = self.federation.ask(&server, question, (NORMAL, asker));
-        let told = match patiently(asked, NORMAL, sole).await {
+        let (turn, until) = ((NORMAL, asker), patience(NORMAL, sole));
+        let asked = self.federation.ask_until(&server, question, turn, until);
+        let told = match asked.await {
             Ok(told) => {
                 let (lines, now) = (&told.lines, self.now().1);
                 let mut taken = self.take_in(open, id, &window, lines, now).await;
@@ -269,11 +276,15 @@ impl Model {
                 self.hear(open, &server, None);
             }
             // Fewer numbers stand for nothing here than elsewhere in the newsgroup.
-            Err(NoAnswer::Fault(NewsFault::TooLong(_))) if window.start() < window.end() => {
+            Err(Unheard {
+                why: NoAnswer::Fault(NewsFault::TooLong(_)),
+                ..
+            }) if window.start() < window.end() => {
                 let numbers = window.end() - window.start() + 1;
                 sheet.width = sheet.width.min(numbers / 2).max(1);
             }
-            Err(why) => {
+            Err(Unheard { why, receipts }) => {
+                sheet.receipts.extend(receipts);
                 self.hear(open, &server, Some(&why));
                 sheet.failed.push(id);
                 sheet.silents.push(silent(&self.engine, &server, &why));

@@ -174,7 +174,7 @@ impl Model {
             // The call was ended in the middle; the flag alone knows how far it had come.
             NoAnswer::Ended(Ended::Skipped(_) | Ended::Dropped(_)) => Handed::Away(words),
             NoAnswer::Ended(_) if given.load(Ordering::SeqCst) => Handed::Unsure(words),
-            NoAnswer::Fault(_) | NoAnswer::Ended(_) => Handed::Away(words),
+            NoAnswer::Fault(_) | NoAnswer::Ended(_) | NoAnswer::Late => Handed::Away(words),
         }
     }
 

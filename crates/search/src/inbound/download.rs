@@ -1,12 +1,14 @@
 //! `/dl/{token}/{name}`: the file behind a release.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
+use weir_engine::{Own, OwnKind, OwnReason, about};
 use weir_search_proto::Protocol;
 use weir_web::{Pace, Visitor};
 
@@ -61,6 +63,15 @@ async fn download(
         && let Err(until) = throttle.take(address, now, pace)
     {
         let seconds = until.duration_since(now).as_secs().unsigned_abs().max(1);
+        // A decision of the front itself, in bursts, and no row of the history: links need no key, so anybody who has one could
+        // write as many as they like.
+        views.model.engine.note_refused(Own {
+            asker: Some(address.to_string().into()),
+            limit: Some(per_minute),
+            retry: Some(Duration::from_secs(seconds)),
+            example: Some(title(name).into()),
+            ..Own::new(OwnKind::Refused, OwnReason::TooMany, about::DOWNLOAD)
+        });
         let sentence = format!("Too many downloads from this address; next one in {seconds} s.");
         return refused(&NoFile::Busy(sentence, seconds));
     }

@@ -7,6 +7,8 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
+use weir_engine::Engine;
+use weir_engine::dispatch::Wait;
 use weir_search_proto::error::code;
 use weir_search_proto::{
     ErrorDocument, Format, Parsed, Protocol, Request, SearchRequest, Skipped, parse_request,
@@ -19,6 +21,7 @@ use crate::reply::{self, FeedPage};
 use crate::scope::{self, Scope};
 use crate::search::{PartState, Search, SearchQuestion};
 use crate::session::{Frozen, SessionKey};
+use crate::unanswered::why;
 use crate::views::Views;
 use crate::words::unix;
 
@@ -157,7 +160,7 @@ impl FeedRequest {
         if asked.offset > 0
             && let Some(frozen) = views.sessions.find(&key, rules.session)
         {
-            return link(&frozen);
+            return link(&offered(&views.model.engine, &frozen));
         }
         let user_agent = text(&self.headers, "user-agent");
         let class = program::class(
@@ -183,7 +186,9 @@ impl FeedRequest {
         let list = views.list(&search);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
-            let seconds = views.earliest(&search.wanted(), class);
+            let Some(seconds) = views.earliest(&search.wanted(), class) else {
+                return reply::switched_off(&skipped(&search), format);
+            };
             let after = Duration::from_secs(seconds);
             search.told_to_retry(&views.model.engine, after);
             return reply::busy(seconds, &skipped(&search), format);
@@ -191,6 +196,7 @@ impl FeedRequest {
         let frozen = Arc::new(Frozen {
             list,
             skipped: skipped(&search),
+            off: Vec::new(),
         });
         let (life, most) = (rules.session, views.model.memory);
         views.sessions.keep(key, frozen.clone(), life, most);
@@ -204,6 +210,32 @@ fn wait(text: &str) -> Option<Duration> {
     let seconds = text.strip_suffix('s').unwrap_or(text);
     let seconds: f64 = seconds.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// A kept answer as it can be offered now: whoever was switched off since is named, and nothing of theirs is listed.
+fn offered(engine: &Engine, frozen: &Frozen) -> Frozen {
+    let (mut skipped, mut off) = (frozen.skipped.clone(), Vec::new());
+    for contribution in &frozen.list.contributions {
+        let indexer = &contribution.indexer;
+        let Some(view) = engine.upstream(indexer.upstream) else {
+            continue;
+        };
+        let Some(switched) = view.off else {
+            continue;
+        };
+        off.push(indexer.upstream);
+        skipped.retain(|skipped| skipped.indexer != indexer.name());
+        skipped.push(Skipped {
+            indexer: indexer.name().to_owned(),
+            reason: why(Wait::Off, Some(&switched.reason)),
+            until: None,
+        });
+    }
+    Frozen {
+        list: frozen.list.clone(),
+        skipped,
+        off,
+    }
 }
 
 /// Who has no part of an answer, or only an old one, and why.

@@ -1,5 +1,6 @@
 //! Files: whose fault it is that there is none, and what they cost.
 
+use weir_engine::Got;
 use weir_engine::dispatch::record::What;
 use weir_testkit::zoo::indexer::Files;
 
@@ -119,6 +120,50 @@ async fn forged_links_use_up_nobodys_downloads() {
     assert_eq!(indexers[0].grabs().len(), 2);
     tokio::time::advance(60 * SECOND).await;
     assert_eq!(world.send(&path(&links[2]), &[]).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn downloads_that_are_too_many_are_told_as_one_decision_of_the_front() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.downloads_per_minute = 2;
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    let before = world.engine.status().counters;
+    let mut told = None;
+    for number in 0..5 {
+        tokio::time::advance(SECOND).await;
+        let given = world.send(&path(&links[number % 3]), &[]).await;
+        assert_eq!(given.status, if number < 2 { 200 } else { 429 });
+        told = given.retry_after;
+    }
+    let counters = world.engine.status().counters;
+    assert_eq!(counters.refused, 3);
+    assert_eq!(counters.asked - before.asked, 5);
+    let sum: u64 = counters.parts().iter().map(|(_, count)| count).sum();
+    assert_eq!(sum, counters.asked, "{counters:?}");
+    let all = world.json("/api/v1/decisions?front=search").await;
+    let rows = all["decisions"].as_array().expect("a list").iter();
+    let own: Vec<_> = rows.filter(|row| row["upstream"].is_null()).collect();
+    assert_eq!(own.len(), 1, "one burst: {own:?}");
+    let (row, told) = (own[0], told.expect("a time"));
+    assert_eq!(
+        (&row["kind"], &row["count"]),
+        (&"refused".into(), &3.into())
+    );
+    assert_eq!(row["told_retry_seconds"].to_string(), told);
+    let words = format!(
+        "3 downloads refused: 127.0.0.1 asked for more than 2 in a minute, last told to retry in {told} s; \
+         most recently of "
+    );
+    let sentence = row["sentence"].as_str().expect("a sentence");
+    assert!(sentence.starts_with(&words), "{words} in {sentence}");
+    let overview = world.get("/").await.body;
+    assert!(
+        super::agree::text(&overview).contains(sentence),
+        "{overview}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -287,4 +332,150 @@ async fn what_is_switched_off_is_not_offered_and_its_links_say_so() {
     assert!(matches!(newest.what, What::Skipped(_)), "{newest:?}");
     world.engine.switch_on(off);
     assert_eq!(world.get(&path(&before[0])).await.status, 200);
+}
+
+/// How indexers give files.
+const WAYS: [entries::Download; 2] = [entries::Download::Proxy, entries::Download::Redirect];
+
+/// A world with one indexer that gives files like this, and the links of its releases.
+async fn offered(download: entries::Download) -> (World, Vec<String>) {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.indexers[0].download = download;
+    config.queue_size = std::num::NonZeroU32::new(3).expect("not zero");
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    (world, links.iter().map(|link| path(link)).collect())
+}
+
+impl World {
+    /// The newest decision about `a`, and what whoever asked got; the counters add up to as many as were asked.
+    fn newest(&self) -> (What, Option<Got>) {
+        let counters = self.engine.status().counters;
+        let sum: u64 = counters.parts().iter().map(|(_, count)| count).sum();
+        assert_eq!(
+            (sum, counters.waiting()),
+            (counters.asked, 0),
+            "{counters:?}"
+        );
+        let upstream = self.view("a").figures.upstream;
+        let newest = self.engine.decisions(upstream, None, 1).remove(0);
+        assert_eq!(
+            newest.about.words().as_deref(),
+            Some("a file"),
+            "{newest:?}"
+        );
+        (newest.what, newest.got)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_that_waits_while_its_indexer_is_switched_off_is_told_so() {
+    for way in WAYS {
+        let (world, links) = offered(way).await;
+        world.engine.hold();
+        let off = world.view("a").figures.upstream;
+        let (given, ()) = tokio::join!(world.get(&links[0]), async {
+            turn().await;
+            world.engine.switch_off(off, "account renewal", "operator");
+        });
+        assert_eq!(given.status, 503, "{way:?}: {}", given.body);
+        assert_eq!(given.retry_after.as_deref(), Some("300"));
+        assert!(given.body.contains("account renewal"), "{}", given.body);
+        let decisions = world.engine.decisions(off, None, 2);
+        let skip = decisions
+            .iter()
+            .find(|one| matches!(one.what, What::Skipped(_)));
+        let skip = skip.expect("it is recorded");
+        assert_eq!(skip.got, Some(Got::Nothing), "{way:?}: {skip:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_whose_turn_does_not_come_is_recorded_with_what_the_client_got() {
+    for way in WAYS {
+        let (world, links) = offered(way).await;
+        world.engine.hold();
+        let given = world.get(&links[0]).await;
+        assert_eq!(given.status, 429, "{way:?}: {}", given.body);
+        assert_eq!(given.body, "a could not be called in time.\n");
+        turn().await;
+        let (what, got) = world.newest();
+        assert!(matches!(what, What::Skipped(_)), "{way:?}: {what:?}");
+        let after = given.retry_after.expect("a time").parse();
+        let after = Duration::from_secs(after.expect("seconds"));
+        assert_eq!(got, Some(Got::Retry { after }), "{way:?}");
+        assert_eq!(world.queued(), 0, "nobody waits for it any more");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_for_which_there_is_no_room_is_told_the_reason() {
+    for way in WAYS {
+        let (world, links) = offered(way).await;
+        world.engine.hold();
+        let searches = ["one", "two", "three"].map(|words| {
+            let question = format!("t=search&q={words}");
+            world.begin(&question, INTERACTIVE)
+        });
+        turn().await;
+        assert_eq!(world.queued(), 3, "it is full");
+        let given = world.get(&links[0]).await;
+        assert_eq!(given.status, 429, "{way:?}: {}", given.body);
+        assert_eq!(
+            given.body,
+            "a cannot be asked for a file now: queue full.\n"
+        );
+        for search in searches {
+            search.stop.cancel();
+        }
+        turn().await;
+        let (what, got) = world.newest();
+        assert!(matches!(what, What::Dropped { .. }), "{way:?}: {what:?}");
+        assert!(matches!(got, Some(Got::Retry { .. })), "{way:?}: {got:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_page_lists_nothing_of_what_was_switched_off_meanwhile() {
+    let network = Network::new();
+    let mut indexers = Vec::new();
+    for numbers in [1..7, 4..10] {
+        let number = u8::try_from(indexers.len() + 1).expect("few");
+        indexers.push(indexer(&network, number, Setup::with(numbers)).await);
+    }
+    let mut config = named(&indexers);
+    config.indexers[0].priority = 1;
+    let world = World::new(network.ground(), &config);
+    let whole = world.get("/torznab/api?t=search").await;
+    assert_eq!(whole.titles().len(), 9);
+    let off = world.view("a").figures.upstream;
+    world.engine.switch_off(off, "account renewal", "operator");
+    let mut left = Vec::new();
+    for (offset, before) in whole.titles().chunks(3).enumerate().skip(1) {
+        let offset = 3 * offset;
+        let page = format!("/torznab/api?t=search&offset={offset}&limit=3");
+        let page = world.get(&page).await;
+        assert_eq!(
+            page.response(),
+            (offset as u64, 9),
+            "places stay as they were"
+        );
+        for title in page.titles() {
+            assert!(before.contains(&title), "{title} has moved");
+        }
+        let reason = page.reason("a");
+        assert_eq!(reason, "switched off by an operator: account renewal");
+        for link in page.links() {
+            assert_eq!(world.get(&path(&link)).await.status, 200, "{link}");
+        }
+        left.extend(page.titles());
+    }
+    assert_eq!(indexers[0].grabs().len(), 0, "by the other one");
+    assert!(!left.is_empty() && left.len() < 6, "{left:?}");
+    world.engine.switch_on(off);
+    let page = world.get("/torznab/api?t=search&offset=6&limit=3").await;
+    assert_eq!(page.titles(), whole.titles()[6..]);
+    assert_eq!(page.reason("a"), "");
 }

@@ -113,6 +113,62 @@ async fn a_turn_that_comes_much_too_late_is_a_skip_with_what_the_program_got() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn whoever_asks_only_those_that_are_off_is_told_so_and_not_to_come_back_tomorrow() {
+    let network = Network::new();
+    let (_indexers, world) = unspaced(&network, 2).await;
+    let off = |name| {
+        let upstream = world.view(name).figures.upstream;
+        world.engine.switch_off(upstream, "renewal", "me");
+    };
+    off("a");
+    let told = "a: switched off by an operator: renewal";
+    let json = format!("{}&o=json", SOME.replace("/api", "/a/api"));
+    for target in [&SOME.replace("/api", "/a/api"), &json] {
+        let reply = world.get(target).await;
+        assert_eq!(reply.status, 503, "{}", reply.body);
+        assert_eq!(reply.retry_after.as_deref(), Some("300"));
+        assert_eq!(reply.took, Duration::ZERO);
+        assert!(reply.body.contains(told), "{}", reply.body);
+        assert!(
+            reply.body.contains("900"),
+            "an error document: {}",
+            reply.body
+        );
+    }
+    for skip in world.assert_skipped("a", 2).await {
+        assert!(skip.contains("renewal"), "{skip}");
+        assert!(skip.contains("Sonarr got nothing"), "{skip}");
+    }
+    // With the other it is the other's time that counts, and with that off as well there is none.
+    let reply = world.get(SOME).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    off("b");
+    let reply = world.get(SOME).await;
+    assert_eq!(
+        (reply.status, reply.retry_after.as_deref()),
+        (503, Some("300"))
+    );
+    for name in ["a", "b"] {
+        let told = format!("{name}: switched off by an operator: renewal");
+        assert!(reply.body.contains(&told), "{}", reply.body);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_off_has_no_part_in_the_time_to_come_back() {
+    let network = Network::new();
+    let (indexers, world) = unspaced(&network, 2).await;
+    let_cool(&indexers, &world, 3600).await;
+    let off = world.view("b").figures.upstream;
+    world.engine.switch_off(off, "renewal", "me");
+    let reply = world.get(SOME).await;
+    assert_eq!(
+        (reply.status, reply.retry_after.as_deref()),
+        (429, Some("3600"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_held_for_the_next_asker_is_skipped_for_this_one() {
     let network = Network::new();
     let (indexers, world) = unspaced(&network, 2).await;
@@ -375,6 +431,15 @@ async fn the_card_counts_as_the_overview_does() {
     }
     let none = "0 of 3 indexers are open.";
     assert_told(none, "limited").await;
+    // Of what is off nothing is offered, so nothing comes from the cache.
+    let overview = world.get("/").await.body;
+    let overview = super::agree::text(&overview);
+    for words in [
+        "Search cannot answer: all 3 indexers are off. They stay off until switched on.",
+        "Searches find nothing until an indexer is switched on.",
+    ] {
+        assert!(overview.contains(words), "{words} in {overview}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,10 @@
 //! Decisions about upstreams, in words.
 
+use std::sync::Arc;
+
 use weir_engine::{
-    OwnDecision, Record, Scene,
-    dispatch::{Moment, What},
+    Got, OwnDecision, Record, Scene,
+    dispatch::{DropReason, Moment, Wait, What},
     sentence,
 };
 
@@ -21,6 +23,14 @@ pub(super) struct ToldDecision {
     pub(super) class: Option<&'static str>,
     pub(super) asker: Option<String>,
     pub(super) about: Option<String>,
+    /// What held the upstream or had no room, for the API: `cooldown`.
+    pub(super) reason: Option<&'static str>,
+    /// The reason in words, where it comes from outside.
+    pub(super) cause: Option<Arc<str>>,
+    /// The time that the decision names.
+    pub(super) until: Option<Moment>,
+    /// What whoever asked got, where that was told.
+    pub(super) got: Option<Got>,
     /// With marks for times.
     pub(super) sentence: String,
 }
@@ -185,9 +195,68 @@ impl ToldDecision {
             class: decision.class.map(|class| voice.class(class)),
             asker: voice.asker(decision.asker),
             about: decision.about.words(),
+            reason: reason(&decision.what),
+            cause: decision.cause.clone().filter(|cause| !cause.is_empty()),
+            until: until(decision),
+            got: decision.got,
             sentence: sentence(decision, scene),
         }
     }
+}
+
+/// What held the upstream, or had no room, by its name in the API.
+fn reason(what: &What) -> Option<&'static str> {
+    let held = match what {
+        What::Started { reason, .. } => (*reason)?,
+        What::Waits { reason, .. } => *reason,
+        // Its call was made, and took too long.
+        What::Missed(skip) if skip.wait.is_none() && skip.reason != Wait::Off => {
+            return Some("slow");
+        }
+        // It was in the queue, and nothing held the upstream.
+        What::Missed(skip) if skip.wait.is_some_and(|wait| wait.is_zero()) => {
+            return Some("queued");
+        }
+        What::Skipped(skip) | What::Missed(skip) => skip.reason,
+        What::Dropped { reason, .. } | What::PutOff { reason, .. } => {
+            return Some(match reason {
+                DropReason::QueueFull => "queue_full",
+                DropReason::Backlog => "backlog",
+                DropReason::AgendaFull => "agenda_full",
+                DropReason::Scheduled => "scheduled",
+                DropReason::Gone => "gone",
+            });
+        }
+        _ => return None,
+    };
+    Some(match held {
+        Wait::Off => "off",
+        Wait::Cooldown => "cooldown",
+        Wait::Window => "quota",
+        Wait::Gap => "spacing",
+        Wait::Agreeing => "agreeing",
+        Wait::Share => "share",
+        Wait::Claimed => "claimed",
+    })
+}
+
+/// Until when the upstream is not called, or when the next try is.
+fn until(record: &Record) -> Option<Moment> {
+    let until = match record.what {
+        What::Waits { until, .. } => Some(until),
+        What::Skipped(skip) | What::Missed(skip) => {
+            let wait = skip.wait.filter(|wait| !wait.is_zero())?;
+            Some(record.at + wait)
+        }
+        What::CooldownBegan {
+            cooldown, probe, ..
+        } if cooldown.cause.disables() => Some(cooldown.until.max(probe)),
+        What::CooldownBegan { cooldown, .. } => Some(cooldown.until),
+        What::Retried { due } | What::PutOff { due, .. } => Some(due),
+        _ => None,
+    };
+    // Of one that is off there is no time to tell.
+    until.filter(|until| *until < Moment::NEVER)
 }
 
 /// For the API, for people, and the state that lends its colour.

@@ -175,7 +175,45 @@ fn decision() -> Schema {
                 .about("When it was made last, if it was made several times."),
         ),
         ("count", count().optional()),
-        ("reason", text().optional()),
+        (
+            "reason",
+            text()
+                .or_null()
+                .about("What held the upstream or had no room, in a word: `off`, `cooldown`, `quota`, `queue_full`, …"),
+        ),
+        (
+            "cause",
+            text()
+                .or_null()
+                .optional()
+                .about("The reason in words, where it comes from the upstream or an operator."),
+        ),
+        (
+            "until",
+            time()
+                .or_null()
+                .optional()
+                .about("Until when the upstream is not called, or when the next try is."),
+        ),
+        (
+            "got",
+            object([
+                ("what", choice(["fresh", "cached", "nothing", "elsewhere", "retry"])),
+                (
+                    "age_seconds",
+                    count().or_null().about("How old a cached answer was."),
+                ),
+                (
+                    "retry_seconds",
+                    count()
+                        .or_null()
+                        .about("After how long whoever asked was told to come back."),
+                ),
+            ])
+            .or_null()
+            .optional()
+            .about("What whoever asked got, where that is not the answer of this call."),
+        ),
         ("limit", count().or_null().optional()),
         ("concerned", count().optional()),
         ("told_retry_seconds", count().or_null().optional()),

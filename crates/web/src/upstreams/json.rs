@@ -1,5 +1,7 @@
 //! `/api/v1/upstreams` and `/api/v1/decisions`.
 
+use std::time::Duration;
+
 use axum::{
     Json,
     extract::{Path, Query, State},
@@ -7,7 +9,7 @@ use axum::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use weir_engine::{Kind, OwnDecision, Record, Standing, dispatch::Moment};
+use weir_engine::{Got, Kind, OwnDecision, Record, Standing, dispatch::Moment};
 
 use super::{
     decisions::{DecisionPlace, FoundDecision, Itself, newest, tell_one},
@@ -265,8 +267,25 @@ pub(super) fn row(voice: Voice<'_>, decision: &Record) -> Value {
         "class": told.class,
         "asker": told.asker,
         "about": told.about,
+        "reason": told.reason,
+        "cause": told.cause.as_deref(),
+        "until": told.until.map(|until| voice.times.exact(until)),
+        "got": told.got.map(got),
         "sentence": voice.times.plain(&told.sentence),
     })
+}
+
+/// What whoever asked got.
+fn got(got: Got) -> Value {
+    let (what, age, after) = match got {
+        Got::Fresh => ("fresh", None, None),
+        Got::Cached { age } => ("cached", Some(age), None),
+        Got::Nothing => ("nothing", None, None),
+        Got::Elsewhere => ("elsewhere", None, None),
+        Got::Retry { after } => ("retry", None, Some(after)),
+    };
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs());
+    json!({ "what": what, "age_seconds": seconds(age), "retry_seconds": seconds(after) })
 }
 
 /// A decision of the front itself: without an upstream, but with how often it was made, and when last.

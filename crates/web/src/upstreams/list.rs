@@ -148,18 +148,23 @@ fn has_form(app: &App) -> bool {
 fn counts_of(sights: &[Sight<'_>]) -> StateCounts {
     let mut counts = StateCounts::default();
     for sight in sights {
-        counts.add(sight.standing(), sight.is_called());
+        counts.add(sight.standing(), sight.is_called(), sight.is_failing());
     }
     counts
 }
 
-/// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
+/// `13 of 17 open, 2 failing. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
 fn words(counts: &StateCounts) -> String {
     let number = |count: usize| grouped(count as u64);
+    let failing = match counts.failing {
+        0 => String::new(),
+        failing => format!(", {} failing", number(failing)),
+    };
     match (counts.all, counts.open) {
         (0, _) => "No upstream is set up.".to_owned(),
+        (1, 1) if counts.failing == 1 => "The only one is open, but failing.".to_owned(),
         (1, 1) => "The only one is open.".to_owned(),
-        (all, open) if open == all => format!("All {} are open.", number(all)),
+        (all, open) if open == all => format!("All {} are open{failing}.", number(all)),
         (all, open) => {
             let others = [
                 (counts.untried[0], "not tried yet"),
@@ -175,7 +180,7 @@ fn words(counts: &StateCounts) -> String {
                 .map(|(count, words)| format!("{} {words}", number(count)))
                 .collect();
             let (open, all) = (number(open), number(all));
-            format!("{open} of {all} open. {}.", others.join(", "))
+            format!("{open} of {all} open{failing}. {}.", others.join(", "))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Upstreams for whoever watches a page: the same parts as on its first paint, written anew when something happens.
 
-use weir_engine::StateCounts;
+use weir_engine::{Brief, StateCounts};
 
 use super::{
     chart::UpstreamCharts, list, parts::UpstreamParts, row::UpstreamLine, runs, sight::Sight,
@@ -15,13 +15,11 @@ pub(super) const ROWS: &str = "decision-rows";
 
 /// What the list of upstreams says of all of them.
 pub(crate) fn summary_parts(app: &App) -> Vec<LivePart> {
-    let mut counts = StateCounts::default();
-    for (_, upstreams) in app.with_upstreams() {
-        for brief in upstreams.engine().briefs() {
-            counts.add(brief.standing, brief.called);
-        }
-    }
-    vec![list::summary_part(&counts)]
+    let fronts = app.with_upstreams();
+    let briefs: Vec<Brief> = fronts
+        .flat_map(|(_, upstreams)| upstreams.engine().briefs())
+        .collect();
+    vec![list::summary_part(&StateCounts::of(&briefs))]
 }
 
 /// The live parts of one row of the list.

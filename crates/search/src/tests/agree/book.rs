@@ -25,6 +25,8 @@ pub(in crate::tests) struct Book {
     numbers: BTreeMap<String, UpstreamId>,
     /// When each indexer was last looked at.
     last: BTreeMap<String, Moment>,
+    /// Downloads that the front had refused by itself before this run, as far as that is still recorded.
+    refused_before: u64,
 }
 
 /// A record in words, which mean the same in every run.
@@ -39,6 +41,11 @@ pub(in crate::tests) struct Fact {
     pub(super) end: Option<(Kind, Duration)>,
     pub(super) got: Option<Got>,
     pub(super) sentence: String,
+}
+
+fn refused(world: &World) -> u64 {
+    let own = world.engine.own_decisions().into_iter();
+    own.map(|decision| decision.count).sum()
 }
 
 /// What was recorded since the last look: by whom, and what.
@@ -147,6 +154,11 @@ impl Book {
         own.map(|((_, number), fact)| (*number, fact))
     }
 
+    /// Downloads that the front has refused by itself in this run, as its own decisions tell.
+    pub(super) fn refused(&self, world: &World) -> u64 {
+        refused(world) - self.refused_before
+    }
+
     /// Records of this run alone, of everybody.
     pub(super) fn of_run(&self) -> impl Iterator<Item = &Record> {
         self.run.values()
@@ -222,6 +234,7 @@ impl Book {
         self.run.clear();
         self.from.clear();
         self.numbers.clear();
+        self.refused_before = refused(world);
         self.begin_run(world);
         // Nothing of the run before is still under way.
         for row in world.engine.upstreams(0, usize::MAX) {

@@ -61,6 +61,7 @@ pub(super) fn agree(world: &World, views: &Views, book: &Book) {
             of_run(|what| matches!(what, What::Dropped { .. })),
         ),
         ("duplicates", of_run(|what| *what == What::Duplicate)),
+        ("refused", book.refused(world)),
     ];
     for (name, recorded) in recorded {
         let all = book.of_run().map(|record| (record.number, record.what));

@@ -21,9 +21,14 @@ pub(super) struct Fetched {
 }
 
 impl Fetched {
-    /// Whether it came as far as an indexer: links to one that is gone lead nowhere.
+    /// Whether it came as far as an indexer: links to one that is gone lead nowhere, and of too many the front tells by itself.
     fn is_remembered(&self) -> bool {
-        !self.reply.body.contains("is no longer configured")
+        let body = &self.reply.body;
+        !body.contains("is no longer configured") && !self.is_too_many()
+    }
+
+    pub(super) fn is_too_many(&self) -> bool {
+        self.reply.body.starts_with("Too many downloads")
     }
 
     /// Whether this record tells of it.

@@ -79,12 +79,30 @@ impl Part<'_> {
                     assert_eq!(text(reason), self.reason, "{}", self.row);
                 }
             }
-            429 => {
+            429 | 503 => {
                 let words = format!("{}: {}", self.indexer, self.reason);
                 let told = text(&reply.body.replace("description=\"", ">"));
                 assert!(!missing || told.contains(&words), "{words} in {told}");
+                self.has_a_time_that_comes();
             }
             status => panic!("{status}: {}", reply.body),
+        }
+    }
+
+    /// Nobody is told to come back at a time of somebody who is switched off: there is none.
+    fn has_a_time_that_comes(&self) {
+        let reply = &self.heard.reply;
+        let parts = self.row["indexers"].as_array().expect("a list").iter();
+        let mut asked = parts.filter(|part| part["what"] != "nothing");
+        let is_off = |part: &Value| {
+            let reason = part["reason"].as_str().expect("words");
+            reason.starts_with("switched off by an operator")
+        };
+        if asked.all(is_off) {
+            assert_eq!(reply.status, 503, "{} {}", self.row, reply.body);
+        }
+        if reply.status == 503 {
+            assert_eq!(reply.retry_after.as_deref(), Some("300"), "{}", reply.body);
         }
     }
 
@@ -180,6 +198,8 @@ impl Part<'_> {
             None => cached.is_none() && ["answered", "shared"].contains(&self.what),
             Some(Got::Fresh) => self.what == "shared",
             Some(Got::Nothing) => cached.is_none() && self.heard.reply.status != 429,
+            // Each indexer's answer stands for itself.
+            Some(Got::Elsewhere) => false,
             Some(Got::Cached { age }) => {
                 let words = weir_engine::words::age(age);
                 cached.is_some_and(|(_, old)| old == format!("{words} old"))

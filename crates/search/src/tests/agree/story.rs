@@ -57,8 +57,9 @@ pub(super) struct Happened {
     pub(super) restarted: bool,
 }
 
-/// `b` has few calls in five minutes, `c` few downloads in a month.
+/// `b` has few calls in five minutes, `c` few downloads in a month, and an address two downloads in a minute.
 fn limited(mut config: Config) -> Config {
+    config.downloads_per_minute = 2;
     let limit = |text: &str| {
         let (calls, seconds) = text.split_once('/').expect("a limit");
         let calls = calls.parse().expect("a number");
@@ -248,12 +249,18 @@ impl Story {
         let agent = [("user-agent", program.user_agent())];
         let began = self.world.timeline.now();
         let reply = self.world.ask(link, &agent).await;
-        self.fetched.push(Fetched {
+        let fetched = Fetched {
             program,
             began,
             ended: self.world.timeline.now(),
             reply,
-        });
+        };
+        if fetched.is_too_many() {
+            let own = self.world.engine.own_decisions().remove(0).own;
+            let told = own.retry.map(|retry| retry.as_secs().to_string());
+            assert_eq!(told, fetched.reply.retry_after, "{own:?}");
+        }
+        self.fetched.push(fetched);
     }
 
     fn behave(&self, whom: usize, mood: Mood) {

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use weir_engine::dispatch::{Availability, Moment};
-use weir_engine::{Record, Standing, UpstreamView};
+use weir_engine::dispatch::{Availability, Moment, Wait, What};
+use weir_engine::{Got, Record, Standing, UpstreamView};
 
 use super::*;
 
 /// Everything that is told, of one moment.
 pub(super) struct Views {
     pub(super) indexers: Vec<View>,
+    /// Decisions of the front itself.
+    own: Vec<Value>,
     list: Value,
     list_page: String,
     overview: String,
@@ -57,8 +59,12 @@ impl Views {
             });
         }
         let metrics = world.get("/metrics").await.body;
+        let all = world.json("/api/v1/decisions?front=search&limit=500").await;
+        let mut own = all["decisions"].as_array().expect("a list").clone();
+        own.retain(|row| row["upstream"].is_null());
         let views = Self {
             indexers,
+            own,
             list: world.json("/api/v1/upstreams?limit=500").await,
             list_page: world.get("/upstreams").await.body,
             overview: world.get("/").await.body,
@@ -100,14 +106,22 @@ impl Views {
         let untried = self.indexers.iter();
         let untried = untried
             .filter(|one| one.standing() == Standing::Untried && one.view.last_call.is_none());
+        let failing = self.indexers.iter().filter(|one| one.is_failing()).count();
+        let failing = match failing {
+            0 => String::new(),
+            1 if open == 1 => ", but failing".to_owned(),
+            failing if failing == open => ", but all of them are failing".to_owned(),
+            1 => ", but 1 of them is failing".to_owned(),
+            failing => format!(", but {failing} of them are failing"),
+        };
         let words = match (open, untried.count()) {
-            (open, _) if open == all => format!("All {all} upstreams are open."),
+            (open, _) if open == all => format!("All {all} upstreams are open{failing}."),
             (_, untried) if untried == all => {
                 format!("None of the {all} upstreams has been tried yet.")
             }
             _ => {
                 let are = if open == 1 { "is" } else { "are" };
-                format!("{open} of {all} upstreams {are} open.")
+                format!("{open} of {all} upstreams {are} open{failing}.")
             }
         };
         // On the card of the front as well.
@@ -134,7 +148,7 @@ impl Views {
     /// The overview lists the newest ten of all, in the same words.
     fn newest_decisions_agree(&self) {
         let all = self.indexers.iter().flat_map(|one| &one.decisions);
-        let mut all: Vec<&Value> = all.collect();
+        let mut all: Vec<&Value> = all.chain(&self.own).collect();
         all.sort_by_key(|row| std::cmp::Reverse(row["at"].as_str()));
         let overview = text(&self.overview);
         for row in all.iter().take(10) {
@@ -152,6 +166,16 @@ impl Views {
 impl View {
     pub(super) fn standing(&self) -> Standing {
         self.view.status.state.into()
+    }
+
+    /// Whether it is called although it has answered none of a day's calls.
+    fn is_failing(&self) -> bool {
+        let calls = |of: fn(&[u32; 4]) -> u32| -> u32 {
+            let points = self.view.day.iter();
+            points.map(|point| of(&point.calls)).sum()
+        };
+        let (all, answered) = (calls(|calls| calls.iter().sum()), calls(|calls| calls[0]));
+        self.standing() == Standing::Open && all > 0 && answered == 0
     }
 
     fn until(&self) -> Option<Moment> {
@@ -327,6 +351,7 @@ impl View {
         match self.standing() {
             Standing::Untried if self.view.last_call.is_some() => "No answer yet",
             Standing::Untried => "Not tried yet",
+            Standing::Open if self.is_failing() => "Open, failing",
             Standing::Open => "Open",
             Standing::Cooldown => "Cooldown until",
             Standing::Probing => "Probing",
@@ -346,6 +371,30 @@ impl View {
         let page = text(&self.page);
         for (record, row) in self.records.iter().zip(&self.decisions).take(25) {
             assert_eq!(row["at"], exact(record.at), "{row}");
+            let got = record.got.map(|got| match got {
+                Got::Fresh => ("fresh", None),
+                Got::Nothing => ("nothing", None),
+                Got::Elsewhere => ("elsewhere", None),
+                Got::Cached { age } => ("cached", Some(age.as_secs())),
+                Got::Retry { after } => ("retry", Some(after.as_secs())),
+            });
+            let told = row["got"]["what"].as_str().map(|what| {
+                let got = &row["got"];
+                (
+                    what,
+                    got["age_seconds"]
+                        .as_u64()
+                        .or(got["retry_seconds"].as_u64()),
+                )
+            });
+            assert_eq!(told, got, "{row}");
+            if let What::Skipped(skip) | What::Missed(skip) = record.what {
+                let wait = skip.wait.filter(|wait| !wait.is_zero());
+                let until = wait.map(|wait| exact(record.at + wait));
+                assert_eq!(row["until"], Value::from(until), "{row}");
+                assert_eq!(row["cause"], Value::from(record.cause.as_deref()), "{row}");
+                assert_eq!(row["reason"] == "off", skip.reason == Wait::Off, "{row}");
+            }
             let words = row["sentence"].as_str().expect("a sentence");
             let words = weir_web::without_name(&self.name, words);
             assert!(page.contains(&words), "{words} in {page}");

@@ -115,13 +115,16 @@ fn why(app: &App, front: &Contributed) -> Option<(String, Times)> {
         .iter()
         .filter_map(|brief| Some((brief.until?, brief.standing)));
     let next = next.min_by_key(|(until, _)| *until);
-    let words = limited(upstreams.kind(), &states, next, |until| times.until(until))?;
+    let kept = upstreams.serves_switched_off();
+    let kind = (upstreams.kind(), kept);
+    let words = limited(kind, &states, next, |until| times.until(until))?;
     Some((words, times))
 }
 
-/// `is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32, in 6 min.`
+/// `is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32, in 6 min.` Of upstreams of a kind
+/// that are switched off, what is cached is served or not.
 fn limited(
-    kind: &str,
+    (kind, serves_switched_off): (&str, bool),
     states: &[Standing],
     next: Option<(Moment, Standing)>,
     until: impl Fn(Moment) -> String,
@@ -171,6 +174,12 @@ fn limited(
         };
         format!(" {which} at {}.", until(next))
     });
+    if count(Standing::Manual) == total && !serves_switched_off {
+        let they = if total == 1 { "It stays" } else { "They stay" };
+        return Some(format!(
+            "cannot answer: {why}. {they} off until switched on."
+        ));
+    }
     Some(format!("is answering from cache only: {why}.{next}"))
 }
 
@@ -327,11 +336,13 @@ mod tests {
     #[test]
     fn a_front_whose_upstreams_all_rest_says_why_and_until_when() {
         use Standing::{Cooldown, Disabled, Manual, Open, Untried};
-        let say_of = |states: &[Standing], next: Option<(Moment, Standing)>| {
-            limited("indexer", states, next, |_| "14:32".to_owned())
+        let say_of = |kind, states: &[Standing], next: Option<(Moment, Standing)>| {
+            limited(kind, states, next, |_| "14:32".to_owned())
         };
+        let indexers = ("indexer", false);
         let say = |states: &[Standing], next: Option<u64>| {
-            say_of(states, next.map(|next| (Moment(next), states[0])))
+            let next = next.map(|next| (Moment(next), states[0]));
+            say_of(indexers, states, next)
         };
         let words = "is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32.";
         assert_eq!(say(&[Cooldown; 7], Some(1)).as_deref(), Some(words));
@@ -346,9 +357,15 @@ mod tests {
         assert_eq!(say(&mixed, Some(1)).as_deref(), Some(words));
         let words = "is answering from cache only: of its 4 indexers 2 are cooling down, 1 is disabled and 1 is off. The next one is tried at 14:32.";
         let first = Some((Moment(1), Disabled));
-        assert_eq!(say_of(&mixed, first).as_deref(), Some(words));
-        let words = "is answering from cache only: all 2 indexers are off.";
+        assert_eq!(say_of(indexers, &mixed, first).as_deref(), Some(words));
+        // Where nothing can be used without them, the cache is of no use either.
+        let words = "cannot answer: all 2 indexers are off. They stay off until switched on.";
         assert_eq!(say(&[Manual; 2], None).as_deref(), Some(words));
+        let words = "cannot answer: its only indexer is off. It stays off until switched on.";
+        assert_eq!(say(&[Manual], None).as_deref(), Some(words));
+        let news = |states: &[Standing]| say_of(("news server", true), states, None);
+        let words = "is answering from cache only: all 2 news servers are off.";
+        assert_eq!(news(&[Manual; 2]).as_deref(), Some(words));
         let words = "is answering from cache only: all 2 indexers have not answered yet.";
         assert_eq!(say(&[Untried; 2], None).as_deref(), Some(words));
         assert_eq!(

@@ -1,10 +1,13 @@
 //! The same for programs.
 
 use axum::http::{Method, StatusCode};
-use serde_json::Value;
-use weir_engine::{Own, OwnKind, OwnReason, about};
+use serde_json::{Value, json};
+use weir_engine::{
+    About, Got, Own, OwnKind, OwnReason, about,
+    dispatch::{Class, Job, Skip, Wait},
+};
 
-use super::front::{Town, town};
+use super::front::{Town, secs, town};
 use crate::support::{FAR, KEY};
 
 async fn ask(town: &Town, method: Method, path: &str, body: Option<&str>) -> (StatusCode, Value) {
@@ -220,6 +223,70 @@ async fn decisions_come_newest_first_and_each_once() {
     )
     .await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_decision_says_why_until_when_and_what_the_asker_got() {
+    let town = town().await;
+    let engine = &town.search.engine;
+    let skip = |name: &str, reason, wait, got| {
+        let upstream = engine.named(name).unwrap();
+        let skip = Skip {
+            reason,
+            wait,
+            limit: wait.map(|_| secs(15)),
+        };
+        let about = About::Text("\"linux\"".into());
+        engine.note_skip(&Job::new(upstream, Class(1)), &about, skip, got);
+    };
+    let newest = async |name: &str| {
+        let all = get(
+            &town,
+            &format!("/api/v1/decisions?front=search&upstream={name}"),
+        )
+        .await;
+        all["decisions"][0].clone()
+    };
+    // Both times of a row are of one look; between two looks the clock goes on.
+    let lasts = |row: &Value| {
+        let time = |field: &str| {
+            let time = row[field].as_str().unwrap();
+            time.parse::<jiff::Timestamp>().unwrap()
+        };
+        time("until").duration_since(time("at")).as_secs()
+    };
+    let cooldown = newest("harbor").await;
+    assert_eq!(lasts(&cooldown), 900);
+    assert_eq!(cooldown["cause"], "it answered 429");
+    assert_eq!(
+        (&cooldown["reason"], &cooldown["got"]),
+        (&Value::Null, &Value::Null)
+    );
+    let after = secs(900);
+    skip("harbor", Wait::Cooldown, Some(after), Got::Retry { after });
+    let skipped = newest("harbor").await;
+    assert_eq!(skipped["reason"], "cooldown");
+    assert_eq!(skipped["cause"], "it answered 429");
+    assert_eq!(lasts(&skipped), 900);
+    let got = |what: &str, age: Value, retry: Value| json!({ "what": what, "age_seconds": age, "retry_seconds": retry });
+    assert_eq!(skipped["got"], got("retry", Value::Null, 900.into()));
+    skip("orchard", Wait::Off, None, Got::Nothing);
+    let off = newest("orchard").await;
+    assert_eq!(
+        (&off["reason"], &off["cause"]),
+        (&"off".into(), &"account renewal".into())
+    );
+    assert_eq!(off["until"], Value::Null);
+    assert_eq!(off["got"], got("nothing", Value::Null, Value::Null));
+    skip(
+        "quarry",
+        Wait::Window,
+        Some(secs(60)),
+        Got::Cached { age: secs(90) },
+    );
+    let cached = newest("quarry").await;
+    assert_eq!(cached["reason"], "quota");
+    assert_eq!(cached["got"], got("cached", 90.into(), Value::Null));
 }
 
 #[tokio::test]

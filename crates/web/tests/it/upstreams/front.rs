@@ -154,8 +154,21 @@ impl Sample {
     }
 
     pub(super) fn with(options: Options, front: &'static str, kind: &'static str) -> Arc<Self> {
+        Self::of(Engine::new(front, policy(), options), kind)
+    }
+
+    /// One that leaves an upstream alone only after ten failures in a row.
+    pub(super) fn patient(front: &'static str, kind: &'static str) -> Arc<Self> {
+        let mut policy = policy();
+        policy.failure.threshold = 10;
+        let wall = UNIX_EPOCH + secs(1_794_700_000);
+        let options = Options::new(Timeline::starting_at(wall), Weather::default());
+        Self::of(Engine::new(front, policy, options), kind)
+    }
+
+    fn of(engine: Engine, kind: &'static str) -> Arc<Self> {
         Arc::new(Self {
-            engine: Engine::new(front, policy(), options),
+            engine,
             kind,
             probe: Mutex::new(Some(Arc::new(Says(Outcome::Done, "")))),
         })
@@ -203,6 +216,19 @@ impl Sample {
             off: false,
             answered: true,
         };
+        self.restore(upstream, health);
+    }
+
+    /// It answered before a restart, and nothing is held against it.
+    pub(super) fn let_be_open(&self, upstream: UpstreamId) {
+        let health = SavedHealth {
+            answered: true,
+            ..SavedHealth::default()
+        };
+        self.restore(upstream, health);
+    }
+
+    fn restore(&self, upstream: UpstreamId, health: SavedHealth) {
         let row = SavedUpstream {
             health,
             ..SavedUpstream::default()

@@ -565,3 +565,46 @@ async fn the_overview_names_what_needs_attention_and_what_was_decided() {
         "{page}"
     );
 }
+
+#[tokio::test]
+async fn one_that_is_open_and_answers_nothing_is_not_calm() {
+    let tracker = Sample::patient("tracker", "tracker");
+    let ids = ["tracker-one", "tracker-two"].map(|name| tracker.add(name));
+    for id in ids {
+        tracker.let_be_open(id);
+    }
+    tracker.call(ids[0], Says(Outcome::Done, "")).await;
+    let silent = || Says(Outcome::Unavailable, "it did not answer within 30 s");
+    for _ in 0..3 {
+        tracker.call(ids[1], silent()).await;
+    }
+    let rig = support::rig_of(support::config(), vec![tracker.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let one = visitor.get("/upstreams/tracker/tracker-two").await.body;
+    let list = visitor.get("/upstreams").await.body;
+    let overview = visitor.get("/").await.body;
+    let failing = "<span class=\"chip cooldown\"";
+    for page in [&one, &list, &overview] {
+        assert!(page.contains("Open, failing"), "{page}");
+        assert!(page.contains(failing), "not green: {page}");
+    }
+    let words = "tracker-two is open and answered 0 of 3 calls in the last 24 hours. \
+                 Its last 3 calls failed, the latest at <time";
+    assert!(one.contains(words), "{one}");
+    assert!(
+        list.contains("3 failures in a row, the last at <time"),
+        "{list}"
+    );
+    assert!(list.contains("All 2 are open, 1 failing."), "{list}");
+    let words = "All 2 upstreams are open, but 1 of them is failing.";
+    assert!(overview.contains(words), "{overview}");
+    let (_, attention) = overview.split_once("id=\"attention\"").unwrap();
+    let (attention, _) = attention.split_once("id=\"decisions\"").unwrap();
+    assert_eq!(names(attention), ["tracker-two"]);
+    tracker.call(ids[1], Says(Outcome::Done, "")).await;
+    let overview = visitor.get("/").await.body;
+    assert!(overview.contains("All 2 upstreams are open."), "{overview}");
+    let one = visitor.get("/upstreams/tracker/tracker-two").await.body;
+    assert!(!one.contains("Open, failing"), "{one}");
+}
