@@ -591,7 +591,11 @@ impl App {
 
     /// Whether `state.db` takes writes now.
     pub(crate) async fn can_write(&self) -> bool {
-        self.0.state.try_write().await.is_ok()
+        let (state, runtime) = (self.0.state.clone(), tokio::runtime::Handle::current());
+        // On a thread of its own, because tokio's paused clock would run on while the file's thread writes.
+        let mut task = tokio::task::JoinSet::new();
+        task.spawn_blocking(move || runtime.block_on(state.try_write()).is_ok());
+        matches!(task.join_next().await, Some(Ok(true)))
     }
 
     pub(crate) fn first_run(&self) -> &FirstRun {
