@@ -22,9 +22,9 @@ use weir_dispatch::job::{
     Admission, After, Availability, DropReason, End, Finish, Job, JobId, Next, Start, UpstreamId,
     Wait,
 };
-use weir_dispatch::record::What;
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{Budget, Class, ClassPolicy, Policy, Quota, Usage, Window};
+use weir_dispatch::record::What;
 
 use allowance::{Call, Upstream};
 pub use allowance::{Cooldown, CooldownKind, Counter};

@@ -188,7 +188,7 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             What::Duplicate,
-            "harbor: the same request is already queued.",
+            "harbor: the same request is already scheduled, queued or under way.",
         ),
         (
             dropped(DropReason::QueueFull, 10_000),
@@ -224,7 +224,7 @@ fn samples() -> Vec<(What, &'static str)> {
                 reason: DropReason::QueueFull,
                 limit: 10_000,
             },
-            "harbor: a planned request was put off to 14:17:10: queue full (10,000).",
+            "harbor: the request from Sonarr was put off to 14:17:10: queue full (10,000).",
         ),
         (What::Cleared, "harbor: cooldown cleared by an operator."),
         (
@@ -422,7 +422,9 @@ fn no_slot_is_promised_where_only_the_others_know_it() {
         };
         assert_eq!(
             say(What::Skipped(skip)),
-            format!("harbor was skipped for Sonarr: {why}, and background requests wait at most 15 s.")
+            format!(
+                "harbor was skipped for Sonarr: {why}, and background requests wait at most 15 s."
+            )
         );
         assert_eq!(
             say(What::Missed(skip)),
