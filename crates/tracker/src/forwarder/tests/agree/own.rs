@@ -1,6 +1,7 @@
 //! What clients met is what counters, card and the front's own records tell.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde_json::Value;
 use weir_engine::{OwnDecision, OwnKind, OwnReason, Span, about};
@@ -17,6 +18,8 @@ pub(super) struct Met {
     refused: BTreeMap<&'static str, u64>,
     /// The same and more of earlier runs, by kind and reason of the record.
     before: BTreeMap<(&'static str, &'static str), u64>,
+    /// Jobs that were dropped in earlier runs.
+    dropped_before: u64,
     /// Enough time has passed for whatever is told once a second.
     pub(super) settled: bool,
     /// What counters said when they were last read, and their names in records.
@@ -54,6 +57,7 @@ impl Met {
         for (kind, count) in std::mem::take(&mut self.counted) {
             *self.before.entry(kind).or_default() += count;
         }
+        self.dropped_before += dropped_jobs(world);
         (self.answered, self.scrapes, self.settled) = (0, 0, false);
         self.refused.clear();
     }
@@ -127,6 +131,16 @@ impl Met {
         .into();
     }
 
+    /// The forwarders' records tell of each job that was dropped before it was sent, whichever run it was in. Those of a
+    /// forwarder that is not listed are seen when it is again.
+    pub(super) fn drops(&self, world: &World, told: &RangeInclusive<u64>) {
+        let all = self.dropped_before + dropped_jobs(world);
+        assert!(
+            told.contains(&all),
+            "{all} dropped, records tell of {told:?}"
+        );
+    }
+
     /// The front's own records tell each of these once, whichever run it was in.
     fn records(&self, world: &World) {
         let decisions = world.engine.own_decisions();
@@ -164,6 +178,11 @@ impl Met {
             );
         }
     }
+}
+
+/// Jobs that were dropped in this run before they were sent.
+fn dropped_jobs(world: &World) -> u64 {
+    world.engine.status().counters.dropped - world.tallies.by_themselves().dropped
 }
 
 /// The card says that it is overloaded while records say so, and adds up.
