@@ -60,6 +60,7 @@ impl Story {
         let config = Config {
             forwarders: entries.clone(),
             forwarder_queue_size: number(12),
+            max_swarms: number(30),
             rate_limit_initial_burst: number(2),
             rate_limit_initial_per_sec: number(1),
             queue_throttle_top_n: 2,
@@ -100,7 +101,12 @@ impl Story {
             Step::Crowd(count) => {
                 for _ in 0..count {
                     self.crowds = (self.crowds + 1) % 200;
-                    self.announce(20 + self.crowds, 1, Event::None);
+                    // Some from one address, until it has too many, and some from others, until there is no room.
+                    let peer = match self.crowds % 3 {
+                        0 => 1,
+                        _ => 1 + self.crowds % 50,
+                    };
+                    self.announce(20 + self.crowds, peer, Event::None);
                 }
             }
             Step::Scrape(swarm) => {

@@ -46,9 +46,13 @@ impl Met {
             }
             Err(TrackerRefusal::Busy(300)) => "no_token",
             Err(TrackerRefusal::QueueFull(1800)) => "queue_full",
+            Err(TrackerRefusal::Full(1800)) => "full",
+            Err(TrackerRefusal::Crowded(1800)) => "crowded",
             Err(other) => panic!("{other:?}"),
         };
         *self.refused.entry(why).or_default() += 1;
+        self.turned_away
+            .push((world.wall(world.timeline.now()), why));
     }
 
     /// Counters begin anew, records do not.
@@ -71,7 +75,7 @@ impl Met {
         } = everything;
         let status = world.engine.status();
         let refused = |why| self.refused.get(why).copied().unwrap_or_default();
-        let all = refused("no_token") + refused("queue_full");
+        let all = self.refused.values().sum::<u64>();
         assert_eq!(
             (status.counters.refused, status.rate_limited),
             (all, refused("no_token"))
@@ -120,6 +124,8 @@ impl Met {
         self.counted = [
             (("refused", "no_token"), refused("no_token")),
             (("refused", "queue_full"), refused("queue_full")),
+            (("refused", "full"), refused("full")),
+            (("refused", "crowded"), refused("crowded")),
             (("dropped", ""), listeners.dropped),
             (("left out", ""), world.engine.status().throttled),
             (("deduplicated", "repeated"), held_back(HeldBack::Repeated)),
@@ -168,7 +174,9 @@ impl Met {
         for one in &decisions {
             let retry = match (one.own.kind, one.own.reason) {
                 (OwnKind::Refused, OwnReason::NoToken) => Some(300),
-                (OwnKind::Refused, OwnReason::QueueFull) => Some(1800),
+                (OwnKind::Refused, OwnReason::QueueFull | OwnReason::Full | OwnReason::Crowded) => {
+                    Some(1800)
+                }
                 _ => None,
             };
             assert_eq!(
