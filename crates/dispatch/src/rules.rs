@@ -54,7 +54,9 @@
 //!     well, and jobs that were queued before the share shrank stay.
 //! 18. A class that overflows to the agenda does so for a full queue and for a full backlog, due after
 //!     [`Policy::put_off`]. What the agenda refuses then is dropped for the agenda's reason.
-//! 19. Every job that was taken in ends exactly once. Within one operation the order of ends is not promised.
+//! 19. Every job that was taken in ends exactly once. Within one operation the order of ends is not promised. A job that is
+//!     skipped, dropped or put off leaves a record with the reason, whether it was taken in or not; only one for an
+//!     upstream that was gone before leaves none.
 //!
 //! # Agenda
 //!
@@ -62,7 +64,7 @@
 //! 21. A due job is judged like a new one: it is skipped if its upstream is off, cools down or makes it wait too
 //!     long, put off if there is no room, and queued otherwise.
 //! 22. Jobs of every class are put off, for a full queue and for a full backlog, counted from the due moment. The
-//!     agenda is not asked for room: they never left it. Each time leaves a record with its reason.
+//!     agenda is not asked for room: they never left it.
 //!
 //! # Max-wait
 //!

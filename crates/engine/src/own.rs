@@ -70,6 +70,8 @@ pub mod about {
     pub const FIRST: &str = "first announce";
     /// Any later one.
     pub const AGAIN: &str = "re-announce";
+    /// An announce of a peer that is not in the swarm yet.
+    pub const NEW_PEER: &str = "new peer";
     /// The forwarders that an announce goes to.
     pub const FORWARDERS: &str = "forwarders";
     /// A file behind a link.
@@ -131,11 +133,15 @@ pub enum OwnReason {
     Slow,
     /// Too many events wait to be queued.
     EventsFull,
+    /// There was no room for another peer.
+    Full,
+    /// There was none for another peer of one address.
+    Crowded,
 }
 
 impl OwnReason {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Repeated,
         Self::TooMany,
         Self::NoToken,
@@ -143,6 +149,8 @@ impl OwnReason {
         Self::QueueFilling,
         Self::Slow,
         Self::EventsFull,
+        Self::Full,
+        Self::Crowded,
     ];
 
     /// Its name in the API and in files.
@@ -155,6 +163,8 @@ impl OwnReason {
             Self::QueueFilling => "queue_filling",
             Self::Slow => "slow",
             Self::EventsFull => "events_full",
+            Self::Full => "full",
+            Self::Crowded => "crowded",
         }
     }
 

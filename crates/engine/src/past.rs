@@ -14,6 +14,7 @@ use crate::askers::Askers;
 use crate::record::{About, CallEnd, Got, Record, Records};
 use crate::series::{Point, Series, Span};
 use crate::side::Standing;
+use crate::tally::Kind;
 
 /// No record has a number like this: whoever wrote it, it must not keep later ones from being counted.
 const MOST_RECORDS: u64 = 1 << 62;
@@ -178,7 +179,7 @@ pub(crate) fn read(
                         about: kept.about,
                         what,
                         cause: kept.cause.map(Into::into),
-                        end: kept.end,
+                        end: kept.end.or_else(|| cut(&kept.what)),
                         got: kept.got,
                         job: None,
                     },
@@ -189,6 +190,15 @@ pub(crate) fn read(
     }
     past.records.changed = false;
     past
+}
+
+/// The end of a call that was under way when this was written. Weir had no time to write another one, so it was killed,
+/// and how long the call took by then is not known.
+fn cut(what: &What) -> Option<CallEnd> {
+    matches!(what, What::Started { .. }).then_some(CallEnd {
+        kind: Kind::Cut,
+        took: Duration::ZERO,
+    })
 }
 
 /// The same decision with its times moved.
@@ -235,7 +245,6 @@ mod tests {
 
     use super::*;
     use crate::series::Sample;
-    use crate::tally::Kind;
 
     #[test]
     fn a_number_that_no_record_has_is_left_out_and_counting_goes_on() {
@@ -260,6 +269,35 @@ mod tests {
         records.push(9, &decision, About::Nothing, None);
         let numbers: Vec<_> = records.newest().map(|record| record.number).collect();
         assert_eq!(numbers, [9, 8, 7]);
+    }
+
+    #[test]
+    fn a_call_that_was_under_way_when_weir_was_killed_is_not_under_way_for_ever() {
+        let askers = Askers::default();
+        let mut written = Records::default();
+        let started = |number, end| {
+            let what = What::Started {
+                waited: Duration::ZERO,
+                reason: None,
+                attempt: 1,
+            };
+            Record {
+                end,
+                ..Record::new(number, Moment(5), what)
+            }
+        };
+        let end = |kind, took| {
+            let took = Duration::from_secs(took);
+            Some(CallEnd { kind, took })
+        };
+        written.restore(9, started(1, end(Kind::Done, 2)));
+        written.restore(9, started(2, None));
+        written.restore(9, Record::new(3, Moment(6), What::Cleared));
+        let series = Series::default();
+        let text = write(&VecDeque::new(), (&series, Moment(9)), &written, &askers);
+        let records = read(&text, 0, Moment(0), (9, &askers)).records;
+        let ends: Vec<_> = records.newest().map(|record| record.end).collect();
+        assert_eq!(ends, [None, end(Kind::Cut, 0), end(Kind::Done, 2)]);
     }
 
     /// A past as full as it gets: states, calls in every step of all spans, and records with words of 100 letters.

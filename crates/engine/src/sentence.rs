@@ -329,18 +329,15 @@ fn kept(record: &Record, by: Asker, scene: &Scene<'_>) -> String {
 
 fn duplicate(record: &Record, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
-    match record.about.words() {
-        Some(what) => format!("{who}: {what} is already queued."),
-        None => format!("{who}: the same request is already queued."),
-    }
+    let what = record.about.words();
+    let what = what.as_deref().unwrap_or("the same request");
+    format!("{who}: {what} is already scheduled, queued or under way.")
 }
 
 fn dropped(record: &Record, reason: DropReason, limit: u32, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
     let (what, why) = (about(record), drop_reason(reason, Some(limit)));
-    let from = (scene.asker)(record.asker);
-    let from = from.map_or_else(String::new, |asker| format!(" from {asker}"));
-    let got = given(record, scene);
+    let (from, got) = (from_asker(record, scene), given(record, scene));
     format!("{who}: the request{from}{what} was dropped: {why}.{got}")
 }
 
@@ -381,8 +378,8 @@ fn put_off(
     scene: &Scene<'_>,
 ) -> String {
     let (who, next, what) = (scene.upstream, (scene.clock)(due, true), about(record));
-    let why = drop_reason(reason, Some(limit));
-    format!("{who}: a planned request{what} was put off to {next}: {why}.")
+    let (from, why) = (from_asker(record, scene), drop_reason(reason, Some(limit)));
+    format!("{who}: the request{from}{what} was put off to {next}: {why}.")
 }
 
 fn switched_off(record: &Record, scene: &Scene<'_>) -> String {
@@ -406,6 +403,12 @@ fn operator(record: &Record, scene: &Scene<'_>) -> String {
 fn for_asker(record: &Record, scene: &Scene<'_>) -> String {
     let asker = (scene.asker)(record.asker);
     asker.map_or_else(String::new, |asker| format!(" for {asker}"))
+}
+
+/// ` from Sonarr`.
+fn from_asker(record: &Record, scene: &Scene<'_>) -> String {
+    let asker = (scene.asker)(record.asker);
+    asker.map_or_else(String::new, |asker| format!(" from {asker}"))
 }
 
 /// ` (4be19c07…90c2)`.

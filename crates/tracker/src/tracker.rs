@@ -16,6 +16,7 @@ use weir_web::Household;
 use self::sending::Sending;
 use crate::clock::Now;
 use crate::forwarding::allowance::HeldBack;
+use crate::forwarding::overload::Overload;
 use crate::forwarding::{Forwarding, HeldReply, Stays};
 use crate::heard::HeardClients;
 use crate::ledger::ForeignWish;
@@ -122,8 +123,14 @@ impl Tracker {
             .announce(&arrival, (now.minute, may), random, [v4, v6]);
         let known = match known {
             Ok(known) => known,
-            Err(Full::Tracker) => return Err(TrackerRefusal::Full(terms.interval)),
-            Err(Full::Address) => return Err(TrackerRefusal::Crowded(terms.interval)),
+            Err(full) => {
+                let (refusal, what) = match full {
+                    Full::Tracker => (TrackerRefusal::Full(terms.interval), Overload::Full),
+                    Full::Address => (TrackerRefusal::Crowded(terms.interval), Overload::Crowded),
+                };
+                forwarding.overloads().note(what, announce, terms.interval);
+                return Err(refusal);
+            }
         };
         // The page says that it works: what was refused does not.
         self.heard.note(&announce.peer_id, now);

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::job::{Ask, DropReason, End, JobId, Refused, Start, UpstreamId, Wait};
+use crate::job::{Ask, End, JobId, Refused, Start, UpstreamId, Wait};
 use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
 use crate::policy::{Budget, Window};
@@ -121,7 +121,7 @@ impl Dispatcher {
             JobPlace::Asking => {
                 self.leave_asking(slot, now);
                 if let Some(reason) = self.agenda_refuses(self.jobs.extras(slot).scheduled) {
-                    self.drop_for(slot, reason, now);
+                    self.end_noted(slot, now, End::Dropped(reason));
                     self.refresh(upstream, now);
                     return true;
                 }
@@ -233,12 +233,5 @@ impl Dispatcher {
             self.cooldown_began(upstream, now);
         }
         began
-    }
-
-    /// Ends a job that is nowhere any more for want of room, with a record.
-    pub(super) fn drop_for(&mut self, slot: JobSlot, reason: DropReason, now: Moment) {
-        let limit = self.limit_of(reason);
-        self.note(slot, now, What::Dropped { reason, limit });
-        self.end(slot, End::Dropped(reason));
     }
 }

@@ -54,7 +54,14 @@ impl Dispatcher {
                 self.join_queue(slot, now);
                 Admission::Queued(id)
             }
-            Ok(Destination::Later(due, _)) => self.enter_agenda(job, due, now),
+            Ok(Destination::Later(due, reason)) => {
+                let entry = self.enter_agenda(job, due, now);
+                if let Admission::Scheduled(id) = entry {
+                    let slot = self.jobs.find(id).expect("it was just taken in");
+                    self.note_put_off(slot, now, due, reason);
+                }
+                entry
+            }
             Err(end) => self.turn_away(job, end, now),
         }
     }
@@ -111,15 +118,22 @@ impl Dispatcher {
 
     /// Ends a job that was never in the table, and leaves a record of it.
     fn turn_away(&mut self, job: &Job, end: End, now: Moment) -> Admission {
-        match end {
-            End::Skipped(skip) => self.note_of(job, now, What::Skipped(skip)),
-            End::Dropped(reason) => {
-                let limit = self.limit_of(reason);
-                self.note_of(job, now, What::Dropped { reason, limit });
-            }
-            End::Finished(_) | End::Cancelled | End::Answered | End::Shutdown => {}
+        if let Some(what) = self.refusal_of(end) {
+            self.note_of(job, now, what);
         }
         Admission::Ended(end)
+    }
+
+    /// What the record of an end says, if it was a skip or a drop: other ends leave none.
+    pub(super) fn refusal_of(&self, end: End) -> Option<What> {
+        match end {
+            End::Skipped(skip) => Some(What::Skipped(skip)),
+            End::Dropped(reason) => {
+                let limit = self.limit_of(reason);
+                Some(What::Dropped { reason, limit })
+            }
+            End::Finished(_) | End::Cancelled | End::Answered | End::Shutdown => None,
+        }
     }
 
     /// Gives a job that is let in its place in the table and its pending key.
@@ -320,16 +334,16 @@ impl Dispatcher {
                 let due = now + put_off;
                 self.schedule(slot, due);
                 // Whoever was told when it would be tried is told that it is not.
-                let limit = self.limit_of(reason);
-                self.note(slot, now, What::PutOff { due, reason, limit });
+                self.note_put_off(slot, now, due, reason);
             }
-            Err(end) => {
-                if let End::Skipped(skip) = end {
-                    self.note(slot, now, What::Skipped(skip));
-                }
-                self.end(slot, end);
-            }
+            Err(end) => self.end_noted(slot, now, end),
         }
+    }
+
+    /// Records that there was no room for a job, and when it tries again.
+    fn note_put_off(&mut self, slot: JobSlot, now: Moment, due: Moment, reason: DropReason) {
+        let limit = self.limit_of(reason);
+        self.note(slot, now, What::PutOff { due, reason, limit });
     }
 
     /// Records a job that was not submitted, because its turn would come too late for whoever wanted it. Gives how it

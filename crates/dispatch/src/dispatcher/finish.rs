@@ -211,10 +211,7 @@ impl Dispatcher {
                 .map(End::Dropped)
         };
         if let Some(end) = refused {
-            match end {
-                End::Dropped(reason) => self.drop_for(slot, reason, now),
-                _ => self.end(slot, end),
-            }
+            self.end_noted(slot, now, end);
             return After::Ended;
         }
         self.note(slot, now, What::Retried { due });

@@ -145,9 +145,8 @@ impl Dispatcher {
 
     /// Ends a queued job as skipped, with a record.
     pub(super) fn skip(&mut self, slot: JobSlot, skip: Skip, now: Moment) {
-        self.note(slot, now, What::Skipped(skip));
         self.leave_queue(slot);
-        self.end(slot, End::Skipped(skip));
+        self.end_noted(slot, now, End::Skipped(skip));
     }
 
     /// A cooldown began or grew: ends the queued jobs whose class ends with it, and those that it is too long for
@@ -226,30 +225,30 @@ impl Dispatcher {
             let Some(slot) = slot.or(aside) else {
                 break;
             };
-            match end {
-                End::Skipped(skip) => self.note(slot, now, What::Skipped(skip)),
-                // Their upstream is gone, but may come back with its records.
-                End::Dropped(reason) => {
-                    let limit = self.limit_of(reason);
-                    self.note(slot, now, What::Dropped { reason, limit });
-                }
-                End::Finished(_) | End::Cancelled | End::Answered | End::Shutdown => {}
-            }
             self.leave_queue(slot);
-            self.end(slot, end);
+            self.end_noted(slot, now, end);
         }
     }
 
-    /// Ends all jobs of an upstream that are on the agenda.
-    pub(super) fn end_scheduled(&mut self, upstream: u32, end: End) {
+    /// Ends all jobs of an upstream that are on the agenda, with what `end` says.
+    pub(super) fn end_scheduled(&mut self, upstream: u32, now: Moment, end: End) {
         let scheduled = |it: &Self| {
             let next = it.upstreams[upstream as usize].scheduled.first_key_value();
             next.map(|(_, slot)| *slot)
         };
         while let Some(slot) = scheduled(self) {
             self.unschedule(slot);
-            self.end(slot, end);
+            self.end_noted(slot, now, end);
         }
+    }
+
+    /// Ends a job that is nowhere any more, with a record if it was skipped or dropped.
+    pub(super) fn end_noted(&mut self, slot: JobSlot, now: Moment, end: End) {
+        // Of an upstream that is gone too: it may come back with its records.
+        if let Some(what) = self.refusal_of(end) {
+            self.note(slot, now, what);
+        }
+        self.end(slot, end);
     }
 
     /// A job that is nowhere any more has ended. All ends of jobs that were taken in go through here, once (rule 19).

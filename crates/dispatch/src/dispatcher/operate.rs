@@ -32,7 +32,7 @@ impl Dispatcher {
         // What is left of it is its place and its calls under way. Its jobs are let go, since a reload that renames
         // upstreams may leave many behind.
         self.end_queued(upstream.0, now, false, End::Dropped(DropReason::Gone));
-        self.end_scheduled(upstream.0, End::Dropped(DropReason::Gone));
+        self.end_scheduled(upstream.0, now, End::Dropped(DropReason::Gone));
         self.refresh(upstream.0, now);
     }
 
@@ -118,7 +118,7 @@ impl Dispatcher {
         self.stopped = true;
         for upstream in 0..u32::try_from(self.upstreams.len()).expect("ids are u32") {
             self.end_queued(upstream, now, false, End::Shutdown);
-            self.end_scheduled(upstream, End::Shutdown);
+            self.end_scheduled(upstream, now, End::Shutdown);
             self.refresh(upstream, now);
         }
     }

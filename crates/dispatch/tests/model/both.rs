@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use weir_dispatch::{
     Admission, After, Ask, Budget, Class, Dispatcher, End, Finish, Job, JobId, Moment, Next,
-    Policy, Quota, Refused, SavedJob, Start, UpstreamId, Usage, Wait,
+    Policy, Quota, Refused, SavedJob, Start, UpstreamId, Usage, Wait, What,
 };
 
-use crate::reference::Model;
+use crate::reference::{Model, Told};
 
 /// Ids of jobs and upstreams are those of the dispatcher.
 #[derive(Clone)]
@@ -34,6 +34,8 @@ pub struct Both {
     /// Jobs whose end was told.
     told: HashSet<JobId>,
     ended: Vec<(JobId, End)>,
+    /// How many of the dispatcher's decisions were compared.
+    compared: usize,
 }
 
 impl Both {
@@ -56,6 +58,7 @@ impl Both {
             jobs: HashMap::new(),
             told: HashSet::new(),
             ended: Vec::new(),
+            compared: 0,
         }
     }
 
@@ -133,7 +136,7 @@ impl Both {
         next
     }
 
-    /// A start as the model, which keeps no decisions, tells it.
+    /// A start as the model, which keeps no waits, tells it.
     fn of_model(&self, start: Start) -> Start {
         Start {
             job: self.ids[&start.job],
@@ -366,6 +369,26 @@ impl Both {
             real.sort_by_key(|&(id, _)| id);
             expected.sort_by_key(|&(id, _)| id);
             assert_eq!(real, expected, "ends at {now:?}");
+
+            // Some tests take them.
+            let decisions = self.real.decisions();
+            let new = &decisions[self.compared.min(decisions.len())..];
+            self.compared = decisions.len();
+            let about_ends = new.iter().filter(|one| {
+                matches!(
+                    one.what,
+                    What::Skipped(_) | What::Dropped { .. } | What::PutOff { .. }
+                )
+            });
+            let told = about_ends.map(|one| {
+                let job = one.job.map(|id| ids[&id]);
+                (one.upstream, job, one.at, one.what)
+            });
+            let mut told: Vec<Told> = told.collect();
+            let mut expected = model.take_told();
+            told.sort_by_key(|&(_, job, at, _)| (job, at));
+            expected.sort_by_key(|&(_, job, at, _)| (job, at));
+            assert_eq!(told, expected, "records at {now:?}");
 
             assert_eq!(
                 (

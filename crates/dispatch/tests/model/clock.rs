@@ -106,9 +106,10 @@ impl Model {
         let held = self.held(id).expect("listed by the caller").clone();
         if let Some(skip) = self.refusal(&held.job, held.class) {
             self.end(id, End::Skipped(skip));
-        } else if self.no_room(held.job.upstream).is_some() {
+        } else if let Some(reason) = self.no_room(held.job.upstream) {
             let put_off = self.policy.put_off.max(Duration::from_nanos(1));
             let due = self.now + put_off;
+            self.tell_put_off(held.job.upstream, id, due, reason);
             self.place(id, Place::Scheduled { due });
         } else {
             let place = match self.deferred.get(&id) {

@@ -29,7 +29,7 @@ impl Model {
             return self.enter_agenda(job, job.not_before);
         }
         if let Some(skip) = self.refusal(&job, job.class) {
-            return Admission::Ended(End::Skipped(skip));
+            return self.turned_away(&job, End::Skipped(skip));
         }
         match (
             self.no_room(job.upstream),
@@ -39,14 +39,27 @@ impl Model {
                 let place = self.queue_place();
                 Admission::Queued(self.keep(job, place))
             }
-            (Some(_), Overflow::Agenda) => self.enter_agenda(job, self.now + self.policy.put_off),
-            (Some(reason), Overflow::Drop) => Admission::Ended(End::Dropped(reason)),
+            (Some(reason), Overflow::Agenda) => {
+                let due = self.now + self.policy.put_off;
+                let entry = self.enter_agenda(job, due);
+                if let Admission::Scheduled(id) = entry {
+                    self.tell_put_off(job.upstream, id, due, reason);
+                }
+                entry
+            }
+            (Some(reason), Overflow::Drop) => self.turned_away(&job, End::Dropped(reason)),
         }
+    }
+
+    /// A job that is not taken in, with a record.
+    fn turned_away(&mut self, job: &Job, end: End) -> Admission {
+        self.tell(job.upstream, None, end);
+        Admission::Ended(end)
     }
 
     fn enter_agenda(&mut self, job: Job, due: Moment) -> Admission {
         match self.agenda_refusal(&job) {
-            Some(reason) => Admission::Ended(End::Dropped(reason)),
+            Some(reason) => self.turned_away(&job, End::Dropped(reason)),
             None => Admission::Scheduled(self.keep(job, Place::Scheduled { due })),
         }
     }
@@ -72,6 +85,16 @@ impl Model {
         }
         let backlog = self.queued_at(upstream).count();
         (backlog >= self.backlog_share()).then_some(DropReason::Backlog)
+    }
+
+    /// How many jobs fit into what has no room.
+    pub(super) fn limit_of(&self, reason: DropReason) -> u32 {
+        match reason {
+            DropReason::QueueFull => self.policy.capacity,
+            DropReason::Backlog => self.backlog_share() as u32,
+            DropReason::AgendaFull => self.policy.agenda_capacity,
+            DropReason::Scheduled | DropReason::Gone => 0,
+        }
     }
 
     /// How many places of the queue one upstream may hold.

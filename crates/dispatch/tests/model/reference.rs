@@ -24,6 +24,7 @@ use weir_dispatch::job::{
 };
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{Budget, Class, ClassPolicy, Policy, Quota, Usage, Window};
+use weir_dispatch::record::What;
 
 use allowance::{Call, Upstream};
 pub use allowance::{Cooldown, CooldownKind, Counter};
@@ -51,7 +52,11 @@ pub struct Model {
     last_number: u64,
     last_turn: u64,
     ended: Vec<(JobId, End)>,
+    told: Vec<Told>,
 }
+
+/// A record that says what became of a job: skipped, dropped or put off. The job is named if it was taken in.
+pub type Told = (UpstreamId, Option<JobId>, Moment, What);
 
 /// A job that has not ended.
 #[derive(Clone, Debug)]
@@ -121,6 +126,7 @@ impl Model {
             last_number: 0,
             last_turn: 0,
             ended: Vec::new(),
+            told: Vec::new(),
             policy,
         }
     }
@@ -283,7 +289,7 @@ impl Model {
             attempt: held.made.saturating_add(1),
             asker: held.job.asker,
             since: held.since(),
-            // It keeps no decisions.
+            // It keeps no waits.
             reason: None,
             decided: 0,
         }
@@ -347,6 +353,11 @@ impl Model {
 
     pub fn take_ended(&mut self) -> Vec<(JobId, End)> {
         std::mem::take(&mut self.ended)
+    }
+
+    /// The records since the last call that say what became of jobs.
+    pub fn take_told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told)
     }
 
     // What can be seen.
@@ -454,8 +465,30 @@ impl Model {
     }
 
     fn end(&mut self, id: JobId, end: End) {
+        let upstream = self.held(id).expect("it has not ended").job.upstream;
+        self.tell(upstream, Some(id), end);
         self.jobs.retain(|held| held.id != id);
         self.ended.push((id, end));
+    }
+
+    /// Leaves the record of an end that is a skip or a drop.
+    fn tell(&mut self, upstream: UpstreamId, id: Option<JobId>, end: End) {
+        let what = match end {
+            End::Skipped(skip) => What::Skipped(skip),
+            End::Dropped(reason) => What::Dropped {
+                reason,
+                limit: self.limit_of(reason),
+            },
+            End::Finished(_) | End::Cancelled | End::Answered | End::Shutdown => return,
+        };
+        self.told.push((upstream, id, self.now, what));
+    }
+
+    /// Leaves the record of a job that is put off.
+    fn tell_put_off(&mut self, upstream: UpstreamId, id: JobId, due: Moment, reason: DropReason) {
+        let limit = self.limit_of(reason);
+        let what = What::PutOff { due, reason, limit };
+        self.told.push((upstream, Some(id), self.now, what));
     }
 
     fn keep(&mut self, job: Job, place: Place) -> JobId {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::{Availability, DropReason, End, Finish, Job, Policy, What};
+use weir_dispatch::{Asker, Availability, DropReason, End, Finish, Job, Policy, What};
 
 use crate::front::*;
 
@@ -19,6 +19,27 @@ fn fill_is_what_is_queued_in_percent_of_the_capacity() {
         front.queue(job(up, COMPLETION));
         assert_eq!(fill(&mut front), percent);
     }
+}
+
+#[test]
+fn the_limits_of_the_crew_are_those_that_were_set_last() {
+    let (mut front, _) = Front::with(tracker(), in_flight(1));
+    assert_eq!(front.both.real.crew_limits(), (20, 60));
+    front.set_crew(6, 9);
+    assert_eq!(front.both.real.crew_limits(), (9, 60));
+}
+
+#[test]
+fn who_asked_for_a_job_is_known_until_it_ends() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let id = front.begin(Job {
+        asker: Asker(7),
+        ..job(up, RSS)
+    });
+    let asked = |front: &Front| front.both.real.asked_by(id);
+    assert_eq!(asked(&front), Some((RSS, Asker(7))));
+    front.finish(id, Finish::Done);
+    assert_eq!(asked(&front), None);
 }
 
 #[test]

@@ -428,6 +428,33 @@ fn while_probing_a_job_that_asks_is_the_one_try() {
     assert_eq!(front.ask().job, id);
 }
 
+#[test]
+fn a_granted_try_of_an_upstream_that_is_probing_starts() {
+    let (mut front, up) = shared(search(), hourly());
+    let failing = front.queue(job(up, INTERACTIVE));
+    front.ask();
+    front.grant(failing);
+    front.finish(failing, Finish::Unavailable);
+    front.now = at(MINUTE);
+    let id = front.queue(job(up, INTERACTIVE));
+    front.ask();
+    assert_eq!(front.grant(id).map(|start| start.job), Some(id));
+    assert!(front.is_still());
+}
+
+#[test]
+fn a_grant_at_the_end_of_a_pause_is_used() {
+    let (mut front, up) = shared(search(), hourly());
+    let other = front.add(in_flight(1));
+    let call = front.begin(job(other, INTERACTIVE));
+    let id = front.queue(job(up, INTERACTIVE));
+    front.ask();
+    let pause = secs(30);
+    front.finish(call, Finish::OurNetwork { pause });
+    front.now = at(30);
+    assert_eq!(front.grant(id).map(|start| start.job), Some(id));
+}
+
 // Rules 62 to 65: refusals.
 
 #[test]
@@ -567,6 +594,111 @@ fn a_wait_has_the_reason_of_its_refusal_and_no_slot_is_shown_where_none_is_known
         };
         assert_eq!(front.decisions(up)[0].what, waits);
     }
+}
+
+#[test]
+fn the_next_slot_of_a_share_is_shown_and_none_where_there_is_no_share() {
+    for (kept, next, used) in [(2, at(9), 2), (0, at(0), 0)] {
+        let (mut front, up) = shared(search(), hourly());
+        let id = front.queue(job(up, INTERACTIVE));
+        front.ask();
+        let full = FullWindow {
+            window: Window::HOUR,
+            used: 2,
+            limit: 4,
+            kept,
+        };
+        let refused = Refused {
+            until: at(9),
+            reason: Wait::Share,
+            full: Some(full),
+        };
+        front.both.refuse(front.now, id, refused);
+        let shown = front.view(up).query[0];
+        assert_eq!((shown.next.max(front.now), shown.used), (next, used));
+    }
+}
+
+#[test]
+fn a_refusal_with_a_known_end_leaves_a_record_each_time() {
+    let share = FullWindow {
+        window: Window::HOUR,
+        used: 2,
+        limit: 4,
+        kept: 2,
+    };
+    for (reason, full) in [(Wait::Share, Some(share)), (Wait::Window, None)] {
+        let (mut front, up) = shared(search(), hourly());
+        let id = front.queue(job(up, INTERACTIVE));
+        for second in 0..3 {
+            front.now = at(second);
+            front.ask();
+            let refused = Refused {
+                until: at(second + 1),
+                reason,
+                full,
+            };
+            front.both.refuse(front.now, id, refused);
+        }
+        assert_eq!(front.decisions(up).len(), 3, "{reason:?}");
+    }
+}
+
+#[test]
+fn a_window_that_others_found_full_is_shown_so_and_its_neighbour_is_not() {
+    let quota = Quota {
+        query: Windows::from([(Window::MINUTE, 3), (Window::HOUR, 4)]),
+        ..in_flight(4)
+    };
+    let (mut front, up) = shared(search(), quota);
+    let id = front.queue(job(up, INTERACTIVE));
+    front.ask();
+    let full = FullWindow {
+        window: Window::HOUR,
+        used: 4,
+        limit: 4,
+        kept: 0,
+    };
+    let refused = Refused {
+        until: at(9),
+        reason: Wait::Window,
+        full: Some(full),
+    };
+    front.both.refuse(front.now, id, refused);
+    let shown = front.view(up).query.into_iter();
+    let shown = shown.map(|window| (window.used, window.next.max(front.now)));
+    assert_eq!(shown.collect::<Vec<_>>(), [(0, at(0)), (4, at(9))]);
+}
+
+#[test]
+fn what_was_refused_once_makes_nothing_limited_that_is_not() {
+    let (mut front, up) = shared(search(), in_flight(4));
+    let id = front.queue(Job {
+        claims: true,
+        ..job(up, RSS)
+    });
+    front.ask();
+    front.refuse(id, Wait::Agreeing, 9);
+    front.cancel(id);
+    let plain = front.queue(job(up, RSS));
+    assert!(front.is_still());
+    assert!(!front.both.real.is_limited(up, Budget::Query));
+    front.now = at(9);
+    assert_eq!(front.start().job, plain, "it does not ask");
+}
+
+#[test]
+fn a_probe_that_starts_during_a_refusal_does_not_end_it() {
+    let (mut front, up) = shared(search(), hourly());
+    let id = front.queue(job(up, INTERACTIVE));
+    front.ask();
+    front.refuse(id, Wait::Agreeing, 9);
+    front.pass(3);
+    let tried = front.begin(probe(up));
+    front.finish(tried, Finish::Done);
+    let wait = front.wait(up, INTERACTIVE, Budget::Query);
+    assert_eq!(wait, (secs(6), Some(Wait::Agreeing)));
+    assert!(front.is_still());
 }
 
 #[test]

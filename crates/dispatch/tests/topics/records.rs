@@ -87,6 +87,7 @@ fn decisions_are_handed_out_once_and_none_are_made_where_none_are_kept() {
     let (mut first, mut rest) = (Vec::new(), Vec::new());
     front.both.real.take_first_decisions(1, &mut first);
     front.both.real.take_decisions(&mut rest);
+    assert_eq!(rest.len(), 1);
     front.both.real.take_decisions(&mut rest);
     front.both.real.take_first_decisions(1, &mut rest);
     let began = matches!(first[0].what, What::CooldownBegan { .. });
@@ -198,6 +199,25 @@ fn a_drop_says_how_many_jobs_fit_into_what_is_full() {
     drop(job(first, INTERACTIVE), 6, DropReason::Backlog, 5);
     drop(job(second, INTERACTIVE), 6, DropReason::QueueFull, 10);
     drop(job(third, INTERACTIVE), 1, DropReason::QueueFull, 10);
+}
+
+#[test]
+fn a_job_whose_shared_call_was_dropped_says_so_itself() {
+    let policy = weir_dispatch::Policy {
+        capacity: 10,
+        ..search()
+    };
+    let (mut front, up) = Front::with(policy, in_flight(1));
+    let follower = Job {
+        asker: Asker(7),
+        ..job(up, RSS)
+    };
+    let reason = DropReason::QueueFull;
+    front.both.real.note_drop(front.now, &follower, reason);
+    let told = front.decisions(up)[0];
+    let dropped = What::Dropped { reason, limit: 10 };
+    assert_eq!((told.what, told.asker), (dropped, Asker(7)));
+    assert_eq!((told.class, told.job), (Some(RSS), None));
 }
 
 #[test]

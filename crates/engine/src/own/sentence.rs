@@ -129,6 +129,8 @@ fn why(decision: &OwnDecision) -> String {
         }
         OwnReason::Slow => "slow forwarders already hold half the queue".to_owned(),
         OwnReason::EventsFull => format!("{limit} events were already waiting"),
+        OwnReason::Full => "tracker full (max_peers or max_swarms)".to_owned(),
+        OwnReason::Crowded => "too many peers from one address".to_owned(),
     }
 }
 
@@ -222,6 +224,26 @@ mod tests {
         assert_eq!(
             both(answered)[0],
             "First announce dropped: queue full (10,000), answered with the known peers and told to come back in 30 minutes."
+        );
+    }
+
+    #[test]
+    fn refused_new_peers() {
+        let refused = |reason| Own {
+            retry: Some(Duration::from_secs(1800)),
+            example: Some("4be19c07…90c2 (qBittorrent 4.6.5)".into()),
+            ..Own::new(OwnKind::Refused, reason, about::NEW_PEER)
+        };
+        assert_eq!(
+            both(refused(OwnReason::Full)),
+            [
+                "New peer of 4be19c07…90c2 (qBittorrent 4.6.5) refused: tracker full (max_peers or max_swarms), told to retry in 30 minutes.",
+                "1,000 new peers refused: tracker full (max_peers or max_swarms), told to retry in 30 minutes; most recently of 4be19c07…90c2 (qBittorrent 4.6.5).",
+            ]
+        );
+        assert_eq!(
+            both(refused(OwnReason::Crowded))[1],
+            "1,000 new peers refused: too many peers from one address, told to retry in 30 minutes; most recently of 4be19c07…90c2 (qBittorrent 4.6.5)."
         );
     }
 

@@ -192,7 +192,7 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             What::Duplicate,
-            "harbor: the same request is already queued.",
+            "harbor: the same request is already scheduled, queued or under way.",
         ),
         (
             dropped(DropReason::QueueFull, 10_000),
@@ -228,7 +228,7 @@ fn samples() -> Vec<(What, &'static str)> {
                 reason: DropReason::QueueFull,
                 limit: 10_000,
             },
-            "harbor: a planned request was put off to 14:17:10: queue full (10,000).",
+            "harbor: the request from Sonarr was put off to 14:17:10: queue full (10,000).",
         ),
         (What::Cleared, "harbor: cooldown cleared by an operator."),
         (

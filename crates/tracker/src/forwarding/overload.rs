@@ -38,10 +38,14 @@ pub(crate) enum Overload {
     CompletedLost,
     /// A `stopped` did; trackers are told later.
     StoppedLate,
+    /// A new peer found the tracker full, and was refused.
+    Full,
+    /// A new peer came from an address that has as many as it may have, and was refused.
+    Crowded,
 }
 
 impl Overload {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::NoToken,
         Self::FirstFull,
         Self::NoTokenAnswered,
@@ -52,6 +56,8 @@ impl Overload {
         Self::Slow,
         Self::CompletedLost,
         Self::StoppedLate,
+        Self::Full,
+        Self::Crowded,
     ];
 
     fn own(self) -> Own {
@@ -67,6 +73,8 @@ impl Overload {
             Self::Slow => (Throttled, OwnReason::Slow, about::FORWARDERS),
             Self::CompletedLost => (Dropped, OwnReason::EventsFull, about::COMPLETED),
             Self::StoppedLate => (Throttled, OwnReason::EventsFull, about::STOPPED),
+            Self::Full => (Refused, OwnReason::Full, about::NEW_PEER),
+            Self::Crowded => (Refused, OwnReason::Crowded, about::NEW_PEER),
         };
         Own::new(kind, reason, about)
     }
@@ -242,15 +250,16 @@ impl Overloads {
         let own = what.own();
         let retry = tally.retry.load(Ordering::Relaxed);
         let limit = match own.reason {
-            OwnReason::NoToken => self.limits.tokens,
-            OwnReason::QueueFull | OwnReason::Slow => self.limits.queue,
-            OwnReason::EventsFull => self.limits.events,
-            _ => tally.asked.load(Ordering::Relaxed),
+            OwnReason::NoToken => Some(self.limits.tokens),
+            OwnReason::QueueFull | OwnReason::Slow => Some(self.limits.queue),
+            OwnReason::EventsFull => Some(self.limits.events),
+            OwnReason::Full | OwnReason::Crowded => None,
+            _ => Some(tally.asked.load(Ordering::Relaxed)),
         };
         let example = tally.example.lock().take();
         tally.has_example.store(false, Ordering::Relaxed);
         Own {
-            limit: Some(limit),
+            limit,
             fill: (own.reason == OwnReason::QueueFilling)
                 .then(|| tally.fill.load(Ordering::Relaxed)),
             retry: (retry > 0).then(|| Duration::from_secs(retry.into())),

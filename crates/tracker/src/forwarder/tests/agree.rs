@@ -60,6 +60,7 @@ impl Story {
         let config = Config {
             forwarders: entries.clone(),
             forwarder_queue_size: number(12),
+            max_swarms: number(30),
             rate_limit_initial_burst: number(2),
             rate_limit_initial_per_sec: number(1),
             queue_throttle_top_n: 2,
@@ -100,7 +101,12 @@ impl Story {
             Step::Crowd(count) => {
                 for _ in 0..count {
                     self.crowds = (self.crowds + 1) % 200;
-                    self.announce(20 + self.crowds, 1, Event::None);
+                    // Some from one address, until it has too many, and some from others, until there is no room.
+                    let peer = match self.crowds % 3 {
+                        0 => 1,
+                        _ => 1 + self.crowds % 50,
+                    };
+                    self.announce(20 + self.crowds, peer, Event::None);
                 }
             }
             Step::Scrape(swarm) => {
@@ -217,6 +223,9 @@ impl Story {
         views::check(world, desk, &all).await;
         swarms::check(world, desk, &all).await;
         self.met.check(world, &all);
+        if self.config.forwarders.len() == NAMES.len() {
+            self.met.drops(world, &self.kept.drops());
+        }
         let after = world.engine.status();
         assert_eq!(before.at, after.at, "no time passes while one looks");
         assert_eq!(before.counters, after.counters, "and nothing happens");
@@ -262,6 +271,12 @@ async fn tell(file: &File, steps: &[Step]) {
     }
     story.step(&Step::Hold(false)).await;
     story.step(&Step::Wait(400)).await;
+    for (who, name) in NAMES.iter().enumerate() {
+        if !story.is_listed(name) {
+            story.step(&Step::Reload(who, Change::Toggle)).await;
+        }
+    }
+    story.kept.check(story.world.as_ref().expect("it is there"));
     story.check().await;
     let counters = story.world().engine.status().counters;
     assert_eq!(counters.waiting(), 0, "{counters:?}");
@@ -278,19 +293,32 @@ fn cases(usual: u32) -> ProptestConfig {
     }
 }
 
+fn tell_all(steps: &[Step]) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = File::open(directory.path().join("state.db")).expect("a file");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .expect("a runtime");
+    runtime.block_on(tell(&file, steps));
+    file.close();
+}
+
+#[test]
+fn events_that_waited_for_room_as_their_forwarder_went_are_told() {
+    let fill = [Step::Hold(true), Step::Crowd(9)];
+    let event = |event| Step::Announce(1, 1, event);
+    let waits = [event(Event::Started), event(Event::Completed)];
+    let goes = [Step::Reload(0, Change::Toggle), Step::Wait(3)];
+    tell_all(&[&fill[..], &waits, &goes].concat());
+}
+
 proptest! {
     #![proptest_config(cases(8))]
 
     #[test]
     fn all_who_look_are_told_the_same(steps in prop::collection::vec(step(), 1..60)) {
-        let directory = tempfile::tempdir().expect("a directory");
-        let file = File::open(directory.path().join("state.db")).expect("a file");
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .build()
-            .expect("a runtime");
-        runtime.block_on(tell(&file, &steps));
-        file.close();
+        tell_all(&steps);
     }
 }

@@ -66,6 +66,47 @@ async fn refused_first_announces_are_one_record_with_a_count_and_an_example() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_full_tracker_and_a_crowded_address_are_told_in_records_log_and_overload() {
+    weir_testkit::log::listen();
+    let network = Network::new();
+    let (_trackers, config) = crowd(&network, 1).await;
+    let config = Config {
+        max_swarms: number(3),
+        max_peers_per_ip: Some(number(2)),
+        ..config
+    };
+    let world = World::new(&network, &config);
+    for (swarm, peer) in [(1, 1), (2, 1), (3, 2)] {
+        world.announce(swarm, peer).await;
+    }
+    assert!(
+        world.ask(3, 1, Event::None).is_err(),
+        "two of its peers are here"
+    );
+    for swarm in [4, 5] {
+        assert!(
+            world.ask(swarm, 2, Event::None).is_err(),
+            "three swarms are"
+        );
+    }
+    world.until(2 * SECOND).await;
+    assert_eq!(
+        world.sentences(),
+        [
+            "New peer of 03030303…0303 refused: too many peers from one address, told to retry in 30 minutes.",
+            "2 new peers refused: tracker full (max_peers or max_swarms), told to retry in 30 minutes; most recently of 04040404…0404.",
+        ]
+    );
+    let log = weir_testkit::log::all();
+    assert!(
+        world.sentences().iter().all(|words| log.contains(words)),
+        "{log}"
+    );
+    let lately = [(Overload::Full, 2), (Overload::Crowded, 1)];
+    assert_eq!(world.overloads(), lately);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_overload_is_logged_now_and_then_in_the_words_of_its_record() {
     weir_testkit::log::listen();
     let network = Network::new();

@@ -1,12 +1,13 @@
 //! What was once written stays: a record changes only where it was still open, and a number is never given twice.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use weir_engine::dispatch::{Asker, Class, Moment, What};
 use weir_engine::{OwnDecision, Record, Scene, sentence};
 
 use super::super::*;
-use crate::policy::CLASSES;
+use crate::policy::{CLASSES, RETRY};
 
 /// Records as they were when they were last seen.
 #[derive(Default)]
@@ -14,6 +15,8 @@ pub(super) struct Kept {
     /// By forwarder and number.
     records: BTreeMap<(String, u64), Written>,
     own: BTreeMap<u64, OwnDecision>,
+    /// Those of dropped jobs, and whether such a job was never sent for certain.
+    drops: BTreeMap<(String, u64), bool>,
 }
 
 /// A record with everything that people read of it.
@@ -32,6 +35,11 @@ impl Kept {
             let name = &forwarder.config.name;
             let records = world.engine.decisions(forwarder.upstream, None, usize::MAX);
             for record in &records {
+                if let What::Dropped { .. } = record.what {
+                    // A retry was sent before, in this run or in an earlier one; then it counts as asked anew.
+                    let unsent = record.class != Some(RETRY);
+                    self.drops.insert((name.clone(), record.number), unsent);
+                }
                 let now = Written::of(world, name, record);
                 let before = self.records.insert((name.clone(), record.number), now);
                 if let Some(before) = before {
@@ -49,6 +57,14 @@ impl Kept {
                 goes_on(&before, &self.own[&number]);
             }
         }
+    }
+}
+
+impl Kept {
+    /// How many jobs were dropped before they were sent, at least and at most, as records have it.
+    pub(super) fn drops(&self) -> RangeInclusive<u64> {
+        let unsent = self.drops.values().filter(|unsent| **unsent).count();
+        unsent as u64..=self.drops.len() as u64
     }
 }
 

@@ -1,6 +1,7 @@
 //! What clients met is what counters, card and the front's own records tell.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde_json::Value;
 use weir_engine::{OwnDecision, OwnKind, OwnReason, Span, about};
@@ -17,6 +18,8 @@ pub(super) struct Met {
     refused: BTreeMap<&'static str, u64>,
     /// The same and more of earlier runs, by kind and reason of the record.
     before: BTreeMap<(&'static str, &'static str), u64>,
+    /// Jobs that were dropped in earlier runs.
+    dropped_before: u64,
     /// Enough time has passed for whatever is told once a second.
     pub(super) settled: bool,
     /// What counters said when they were last read, and their names in records.
@@ -43,9 +46,13 @@ impl Met {
             }
             Err(TrackerRefusal::Busy(300)) => "no_token",
             Err(TrackerRefusal::QueueFull(1800)) => "queue_full",
+            Err(TrackerRefusal::Full(1800)) => "full",
+            Err(TrackerRefusal::Crowded(1800)) => "crowded",
             Err(other) => panic!("{other:?}"),
         };
         *self.refused.entry(why).or_default() += 1;
+        self.turned_away
+            .push((world.wall(world.timeline.now()), why));
     }
 
     /// Counters begin anew, records do not.
@@ -54,6 +61,7 @@ impl Met {
         for (kind, count) in std::mem::take(&mut self.counted) {
             *self.before.entry(kind).or_default() += count;
         }
+        self.dropped_before += dropped_jobs(world);
         (self.answered, self.scrapes, self.settled) = (0, 0, false);
         self.refused.clear();
     }
@@ -67,7 +75,7 @@ impl Met {
         } = everything;
         let status = world.engine.status();
         let refused = |why| self.refused.get(why).copied().unwrap_or_default();
-        let all = refused("no_token") + refused("queue_full");
+        let all = self.refused.values().sum::<u64>();
         assert_eq!(
             (status.counters.refused, status.rate_limited),
             (all, refused("no_token"))
@@ -116,6 +124,8 @@ impl Met {
         self.counted = [
             (("refused", "no_token"), refused("no_token")),
             (("refused", "queue_full"), refused("queue_full")),
+            (("refused", "full"), refused("full")),
+            (("refused", "crowded"), refused("crowded")),
             (("dropped", ""), listeners.dropped),
             (("left out", ""), world.engine.status().throttled),
             (("deduplicated", "repeated"), held_back(HeldBack::Repeated)),
@@ -125,6 +135,16 @@ impl Met {
             ),
         ]
         .into();
+    }
+
+    /// The forwarders' records tell of each job that was dropped before it was sent, whichever run it was in. Those of a
+    /// forwarder that is not listed are seen when it is again.
+    pub(super) fn drops(&self, world: &World, told: &RangeInclusive<u64>) {
+        let all = self.dropped_before + dropped_jobs(world);
+        assert!(
+            told.contains(&all),
+            "{all} dropped, records tell of {told:?}"
+        );
     }
 
     /// The front's own records tell each of these once, whichever run it was in.
@@ -154,7 +174,9 @@ impl Met {
         for one in &decisions {
             let retry = match (one.own.kind, one.own.reason) {
                 (OwnKind::Refused, OwnReason::NoToken) => Some(300),
-                (OwnKind::Refused, OwnReason::QueueFull) => Some(1800),
+                (OwnKind::Refused, OwnReason::QueueFull | OwnReason::Full | OwnReason::Crowded) => {
+                    Some(1800)
+                }
                 _ => None,
             };
             assert_eq!(
@@ -164,6 +186,11 @@ impl Met {
             );
         }
     }
+}
+
+/// Jobs that were dropped in this run before they were sent.
+fn dropped_jobs(world: &World) -> u64 {
+    world.engine.status().counters.dropped - world.tallies.by_themselves().dropped
 }
 
 /// The card says that it is overloaded while records say so, and adds up.
