@@ -42,6 +42,16 @@ fn is_queued(front: &mut Front, id: JobId) -> bool {
     front.cancel(id) && front.queued() + 1 == before
 }
 
+/// The answer is no until then, in a window as the others see it.
+fn refuse(front: &mut Front, id: JobId, (reason, until): (Wait, u64), full: Option<FullWindow>) {
+    let refused = Refused {
+        until: at(until),
+        reason,
+        full,
+    };
+    front.both.refuse(front.now, id, refused);
+}
+
 // Rules 56 and 57: who asks.
 
 #[test]
@@ -608,12 +618,7 @@ fn the_next_slot_of_a_share_is_shown_and_none_where_there_is_no_share() {
             limit: 4,
             kept,
         };
-        let refused = Refused {
-            until: at(9),
-            reason: Wait::Share,
-            full: Some(full),
-        };
-        front.both.refuse(front.now, id, refused);
+        refuse(&mut front, id, (Wait::Share, 9), Some(full));
         let shown = front.view(up).query[0];
         assert_eq!((shown.next.max(front.now), shown.used), (next, used));
     }
@@ -633,12 +638,7 @@ fn a_refusal_with_a_known_end_leaves_a_record_each_time() {
         for second in 0..3 {
             front.now = at(second);
             front.ask();
-            let refused = Refused {
-                until: at(second + 1),
-                reason,
-                full,
-            };
-            front.both.refuse(front.now, id, refused);
+            refuse(&mut front, id, (reason, second + 1), full);
         }
         assert_eq!(front.decisions(up).len(), 3, "{reason:?}");
     }
@@ -659,12 +659,7 @@ fn a_window_that_others_found_full_is_shown_so_and_its_neighbour_is_not() {
         limit: 4,
         kept: 0,
     };
-    let refused = Refused {
-        until: at(9),
-        reason: Wait::Window,
-        full: Some(full),
-    };
-    front.both.refuse(front.now, id, refused);
+    refuse(&mut front, id, (Wait::Window, 9), Some(full));
     let shown = front.view(up).query.into_iter();
     let shown = shown.map(|window| (window.used, window.next.max(front.now)));
     assert_eq!(shown.collect::<Vec<_>>(), [(0, at(0)), (4, at(9))]);
@@ -715,12 +710,7 @@ fn a_wait_without_a_known_end_leaves_one_record() {
         for second in 0..5 {
             front.now = at(second);
             front.ask();
-            let refused = Refused {
-                until: at(second + 1),
-                reason,
-                full,
-            };
-            front.both.refuse(front.now, id, refused);
+            refuse(&mut front, id, (reason, second + 1), full);
         }
         assert_eq!(front.decisions(up).len(), 1, "{reason:?}");
         front.now = at(5);

@@ -9,6 +9,7 @@ mod promises;
 mod steps;
 mod swarms;
 mod views;
+mod week;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -293,7 +294,7 @@ fn cases(usual: u32) -> ProptestConfig {
     }
 }
 
-fn tell_all(steps: &[Step]) {
+fn in_virtual_time(story: impl AsyncFnOnce(&File)) {
     let directory = tempfile::tempdir().expect("a directory");
     let file = File::open(directory.path().join("state.db")).expect("a file");
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -301,8 +302,12 @@ fn tell_all(steps: &[Step]) {
         .start_paused(true)
         .build()
         .expect("a runtime");
-    runtime.block_on(tell(&file, steps));
+    runtime.block_on(story(&file));
     file.close();
+}
+
+fn tell_all(steps: &[Step]) {
+    in_virtual_time(async |file: &File| tell(file, steps).await);
 }
 
 #[test]

@@ -144,7 +144,7 @@ impl Desk {
     }
 
     /// All decisions that the API knows, newest first.
-    async fn decisions(&self) -> Vec<Value> {
+    pub(super) async fn decisions(&self) -> Vec<Value> {
         let (mut all, mut before) = (Vec::new(), String::new());
         loop {
             let path = format!("/api/v1/decisions?limit=500&before={before}");

@@ -16,6 +16,8 @@ pub(super) struct Met {
     answered: u64,
     pub(super) scrapes: u64,
     refused: BTreeMap<&'static str, u64>,
+    /// When that was, in all runs.
+    pub(super) turned_away: Vec<(String, &'static str)>,
     /// The same and more of earlier runs, by kind and reason of the record.
     before: BTreeMap<(&'static str, &'static str), u64>,
     /// Jobs that were dropped in earlier runs.
