@@ -119,9 +119,9 @@ mod tests {
             hash: InfoHash(long),
             at: compact(&at),
             did: PeerDid::IsHere,
-            seeder: hash % 3 == 0,
-            paused: hash % 5 == 0,
-            counted: hash % 7 == 0,
+            seeder: hash.is_multiple_of(3),
+            paused: hash.is_multiple_of(5),
+            counted: hash.is_multiple_of(7),
             downloads: hash % 4,
             silent,
         }
