@@ -50,6 +50,23 @@ impl Site {
                 ask(one.web, "GET /api/v1/nodes", KEY).contains(&all)
             });
         }
+        // The first of them has the secret of forms; the others take it when they read that it is there.
+        let others = |web| {
+            site.nodes
+                .iter()
+                .map(|one| one.web)
+                .filter(move |at| *at != web)
+        };
+        for (opened, sent) in
+            (site.nodes.iter()).flat_map(|one| others(one.web).map(|to| (one.web, to)))
+        {
+            wait_until("forms of one node hold at the other", || {
+                let mut visitor = Browser::default();
+                let token = visitor.form(opened, "/sign-in");
+                let form = format!("csrf={token}&theme=dark");
+                visitor.ask(sent, "POST", "/theme", &form).0 == 303
+            });
+        }
         site
     }
 

@@ -21,11 +21,6 @@ async fn what_all_nodes_used_and_what_one_was_told_is_on_the_page() {
     let mut beats = JoinSet::new();
     let other = node_with("birch <b>", 2, Arc::new(store.handle()), "a secret");
     let node = node_with("alder", 1, store.clone(), "a secret");
-    for node in [other.clone(), node.clone()] {
-        let beating = node.clone();
-        beats.spawn(async move { beating.run(CancellationToken::new()).await });
-        together(&node).await;
-    }
     let options = Options {
         node: Some(node.clone()),
         ..Options::new(node.timeline(), Weather::default())
@@ -34,6 +29,11 @@ async fn what_all_nodes_used_and_what_one_was_told_is_on_the_page() {
     let harbor = search.add_limited("harbor", Some(100));
     let key = UpstreamKey([7; 16]);
     search.engine.share(harbor, key);
+    for node in [other.clone(), node.clone()] {
+        let beating = node.clone();
+        beats.spawn(async move { beating.run(CancellationToken::new()).await });
+        together(&node).await;
+    }
     search.call(harbor, Says(Outcome::Done, "")).await;
     let start = |number| Told::Started {
         id: AskId {
