@@ -219,6 +219,8 @@ impl Model {
 
     /// Writes what is not yet written. Blocks.
     pub fn close(&self) {
+        // What readers got who were sent away while Weir stopped was noted after the engine had ended.
+        self.engine.hand_over();
         self.file.close();
         self.index.iter().for_each(TextIndex::close);
     }

@@ -68,6 +68,8 @@ impl weir_web::Front for Front {
     }
 
     fn close(&self) {
+        // What those got who were sent away while Weir stopped was noted after the engine had ended.
+        self.views.model.engine.hand_over();
         self.views.model.cache.close();
     }
 }

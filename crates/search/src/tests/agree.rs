@@ -199,7 +199,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (prop::collection::vec(ask(), 1..4), prop::bool::weighted(0.7))
             .prop_map(|(asks, waits)| Step::Ask(asks, waits)),
-        2 => (Just(Program::Radarr), 0..50_usize).prop_map(|(who, link)| Step::Download(who, link)),
+        4 => (Just(Program::Radarr), 0..50_usize).prop_map(|(who, link)| Step::Download(who, link)),
         6 => (0..3_usize, mood()).prop_map(|(whom, mood)| Step::Behave(whom, mood)),
         3 => (0..3_usize, act).prop_map(|(whom, act)| Step::Operate(whom, act)),
         2 => change.prop_map(Step::Reload),
