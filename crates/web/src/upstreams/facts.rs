@@ -44,6 +44,11 @@ pub(super) fn ladder_in_words(sight: &Sight<'_>) -> String {
     let status = &sight.view.status;
     let failures = counted(status.failures, "failure", "failures");
     match (status.rung, status.failures) {
+        (0, 0) if last_try_failed(sight) => {
+            "Its last try failed. A call counts as failed once all its tries have, and none has \
+                   since its last answer."
+                .to_owned()
+        }
         (0, 0) => "It has not failed since its last answer.".to_owned(),
         (0, _) => format!("{failures} in a row; no cooldown has begun for that."),
         _ => match sight.view.next_cooldown {
@@ -54,6 +59,13 @@ pub(super) fn ladder_in_words(sight: &Sight<'_>) -> String {
             None => format!("{failures} in a row."),
         },
     }
+}
+
+/// Whether the newest call that has ended was in vain, as far as records tell. It may be tried again before that is a failure.
+fn last_try_failed(sight: &Sight<'_>) -> bool {
+    let failed = [Kind::Unavailable, Kind::Broken, Kind::TimedOut];
+    let last = sight.records.iter().find_map(|record| record.end);
+    last.is_some_and(|end| failed.contains(&end.kind))
 }
 
 /// Labels and values; values are HTML.

@@ -166,6 +166,15 @@ impl Sample {
         Self::of(Engine::new(front, policy, options), kind)
     }
 
+    /// One that tries each call a second time, an hour later.
+    pub(super) fn persistent(front: &'static str, kind: &'static str) -> Arc<Self> {
+        let mut policy = policy();
+        (policy.attempts, policy.retry_base) = (2, secs(3600));
+        let wall = UNIX_EPOCH + secs(1_794_700_000);
+        let options = Options::new(Timeline::starting_at(wall), Weather::default());
+        Self::of(Engine::new(front, policy, options), kind)
+    }
+
     fn of(engine: Engine, kind: &'static str) -> Arc<Self> {
         Arc::new(Self {
             engine,

@@ -608,3 +608,38 @@ async fn one_that_is_open_and_answers_nothing_is_not_calm() {
     let one = visitor.get("/upstreams/tracker/tracker-two").await.body;
     assert!(!one.contains("Open, failing"), "{one}");
 }
+
+/// A call that is tried again later is no failure yet, but nobody should read that nothing has failed.
+#[tokio::test]
+async fn a_try_that_failed_is_not_hidden_by_the_next_one() {
+    let tracker = Sample::persistent("tracker", "tracker");
+    let id = tracker.add("tracker-one");
+    tracker.call(id, Says(Outcome::Done, "")).await;
+    let rig = support::rig_of(support::config(), vec![tracker.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let one = visitor.get("/upstreams/tracker/tracker-one").await.body;
+    assert!(
+        one.contains("It has not failed since its last answer."),
+        "{one}"
+    );
+    let silent = Says(Outcome::Unavailable, "it did not answer within 30 s");
+    let mut call = Box::pin(tracker.call(id, silent));
+    let ended = || {
+        let newest = tracker.engine.decisions(id, None, 9);
+        newest.iter().filter(|record| record.end.is_some()).count() == 2
+    };
+    while !ended() {
+        tokio::select! {
+            biased;
+            () = &mut call => panic!("it is tried again"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    let one = visitor.get("/upstreams/tracker/tracker-one").await.body;
+    assert!(
+        one.contains("Its last try failed. A call counts as failed once"),
+        "{one}"
+    );
+    assert!(!one.contains("It has not failed"), "{one}");
+}
