@@ -131,17 +131,11 @@ fn words(what: Overload) -> (&'static str, &'static str, &'static str, &'static 
             "completed events",
             "dropped",
         ),
-        Overload::Full => (
+        Overload::Full | Overload::Crowded => (
             "new_peers_refused",
             "new peer",
             "new peers",
             "refused (tracker full)",
-        ),
-        Overload::Crowded => (
-            "crowded_peers_refused",
-            "new peer",
-            "new peers",
-            "refused (too many from one address)",
         ),
         Overload::StoppedLate => (
             "stopped_delayed",
@@ -232,13 +226,10 @@ mod tests {
         );
         assert_eq!(all.since, Duration::from_secs(200));
         assert_eq!(all.counts[0], ("first_announces_refused", 1204));
-        let no_room = [
-            lately(Overload::Full, 5, 12),
-            lately(Overload::Crowded, 9, 1),
-        ];
+        let no_room = [lately(Overload::Full, 5, 12)];
         assert_eq!(
             overload(&no_room).unwrap().clause,
-            "12 new peers refused (tracker full) and 1 new peer refused (too many from one address) in the last minute"
+            "12 new peers refused (tracker full) in the last minute"
         );
     }
 

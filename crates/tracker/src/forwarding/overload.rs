@@ -227,11 +227,12 @@ impl Overloads {
         reports
     }
 
-    /// What happened in the last minute; nothing of a tracker that copes.
+    /// What happened in the last minute; nothing of a tracker that copes. One address that has too many peers is no sign of
+    /// overload: else a single client could make the tracker look overloaded, and its operator be told so.
     pub(crate) fn lately(&self, second: u32) -> Vec<Lately> {
         let told = self.told.lock();
         let all = Overload::ALL.into_iter().zip(&*told);
-        let all = all.filter(|(what, _)| *what != Overload::Slow);
+        let all = all.filter(|(what, _)| !matches!(what, Overload::Slow | Overload::Crowded));
         let lately = all.map(|(what, told)| {
             let recent = told.recent.iter();
             let recent = recent.filter(|(at, _)| at + LASTS > second);

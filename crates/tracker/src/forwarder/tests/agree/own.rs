@@ -213,7 +213,7 @@ fn overload(world: &World, everything: &Everything, settled: bool) {
     assert_eq!(text(between(card, "<p>", "</p>")), front["sentence"]);
     let now = world.timeline.now();
     let is_told = |one: &OwnDecision, seconds: u64| {
-        one.own.reason != OwnReason::Slow
+        !matches!(one.own.reason, OwnReason::Slow | OwnReason::Crowded)
             && !matches!(one.own.reason, OwnReason::Repeated | OwnReason::TooMany)
             && one.last.until(now) < Duration::from_secs(seconds)
     };
