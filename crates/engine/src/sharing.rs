@@ -15,6 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use weir_dispatch::{
     Asker, Availability, Budget, Finish, FullWindow, Job, JobId, Moment, Refused, UpstreamId,
     Usage, Wait, What, Window, WindowUse,
@@ -104,13 +105,21 @@ struct OpenAsk {
 
 /// A question to the store on its way.
 pub(crate) struct Asking {
-    job: JobId,
+    whose: Whose,
     upstream: UpstreamId,
     budget: Budget,
     gap: Option<Duration>,
     /// When it was asked: no grant is older than this.
     sent: Moment,
     ask: Ask,
+}
+
+/// For what the store is asked.
+enum Whose {
+    /// A job's turn has come.
+    Job(JobId),
+    /// A call under way wants to make one more request. It may be gone when the answer arrives.
+    Request(oneshot::Sender<bool>),
 }
 
 /// With what right a call is made at an upstream that is shared.
@@ -144,6 +153,16 @@ impl Sharing {
             looks: 0,
             seen: HashMap::new(),
         }
+    }
+
+    /// A question of this name is on its way from now on.
+    fn open(&mut self, id: AskId, upstream: UpstreamId, budget: Budget) {
+        let open = OpenAsk {
+            upstream,
+            budget,
+            handed_in: false,
+        };
+        self.open.insert(id, open);
     }
 
     fn note(&mut self, upstream: UpstreamId, untold: Untold) {

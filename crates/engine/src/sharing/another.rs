@@ -1,5 +1,6 @@
 //! The second request of a call: it counts like any other, so it needs permission like any other.
 
+use super::asking::Heard;
 use super::*;
 
 /// Whether one more request may be made.
@@ -7,7 +8,8 @@ enum More {
     No,
     /// With this right, where its upstream is shared.
     Yes(Option<Granted>),
-    Ask(Node, Ask),
+    /// The store is asked.
+    Ask(Ask),
 }
 
 impl Shared {
@@ -16,24 +18,24 @@ impl Shared {
         self.state.lock().has_room(upstream, budget, now)
     }
 
+    /// # Cancel safety
+    /// Dropped, nothing is lost: what the store grants then is given back.
     pub(crate) async fn another(self: &Arc<Self>, upstream: UpstreamId, budget: Budget) -> bool {
-        let sent = self.timeline.now();
-        let more = self.with(|state, now, effects| {
-            let more = state.more(upstream, budget, now);
-            state.count_more(upstream, budget, more, now, effects)
+        let (whose, told) = oneshot::channel();
+        self.with(|state, now, effects| {
+            match state.more(upstream, budget, now) {
+                More::Ask(ask) => effects.asks.push(Asking {
+                    whose: Whose::Request(whose),
+                    upstream,
+                    budget,
+                    gap: None,
+                    sent: now,
+                    ask,
+                }),
+                more => state.count_more((upstream, budget), more, whose, now, effects),
+            };
         });
-        let (node, ask) = match more {
-            More::No => return false,
-            More::Yes(_) => return true,
-            More::Ask(node, ask) => (node, ask),
-        };
-        let id = ask.id;
-        let answer = node.call(|store| store.ask(ask)).await;
-        let more = self.with(|state, now, effects| {
-            let more = state.heed_more(upstream, budget, id, (answer, sent), now, effects);
-            state.count_more(upstream, budget, more, now, effects)
-        });
-        matches!(more, More::Yes(_))
+        told.await.unwrap_or(false)
     }
 }
 
@@ -59,13 +61,8 @@ impl State {
         let wanted = wanted(upstream, budget);
         match quota.and_then(|quota| sharing.ledger.ask(id, &wanted, quota, now)) {
             Some(ask) => {
-                let open = OpenAsk {
-                    upstream,
-                    budget,
-                    handed_in: false,
-                };
-                sharing.open.insert(id, open);
-                More::Ask(sharing.node.clone(), ask)
+                sharing.open(id, upstream, budget);
+                More::Ask(ask)
             }
             None => self.more_alone(upstream, budget, id, now),
         }
@@ -87,62 +84,57 @@ impl State {
         }
     }
 
-    fn heed_more(
+    /// What the store said about one more request.
+    pub(super) fn heed_more(
         &mut self,
-        upstream: UpstreamId,
-        budget: Budget,
-        id: AskId,
-        (answer, sent): (Result<Answer, Lost>, Moment),
+        asking: Asking,
+        heard: Heard,
         now: Moment,
         effects: &mut Effects,
-    ) -> More {
-        let Some(sharing) = &mut self.sharing else {
-            return More::No;
+    ) {
+        let (upstream, budget) = (asking.upstream, asking.budget);
+        let Whose::Request(whose) = asking.whose else {
+            return;
         };
-        let open = sharing.open.remove(&id);
-        let granted = Granted {
-            id,
-            alone: false,
-            late: false,
-            question: None,
-        };
-        match answer {
-            Ok(Answer::Granted(_)) if sent.until(now) <= ledger::FRESH => More::Yes(Some(granted)),
-            Ok(Answer::Granted(_)) => {
-                self.give_back(upstream, granted, effects);
-                More::No
-            }
-            Ok(_) => {
-                if open.is_some_and(|open| open.handed_in) {
-                    self.give_back(upstream, granted, effects);
+        let more = match heard {
+            Heard::Granted(granted) => More::Yes(Some(granted)),
+            Heard::Void | Heard::Not(_) => More::No,
+            Heard::Nothing => match &self.sharing {
+                Some(sharing) => {
+                    let id = sharing.node.ask_id();
+                    self.more_alone(upstream, budget, id, now)
                 }
-                More::No
-            }
-            Err(_) => {
-                // Whether it was granted is not known. If it was, it counts until it is given back.
-                sharing.note(upstream, Untold::Unused(id));
-                sharing.alone = true;
-                let id = sharing.node.ask_id();
-                self.more_alone(upstream, budget, id, now)
-            }
-        }
+                None => More::No,
+            },
+        };
+        self.count_more((upstream, budget), more, whose, now, effects);
     }
 
-    /// Counts the request if it may be made.
+    /// Counts the request if it may be made, and says so.
     fn count_more(
         &mut self,
-        upstream: UpstreamId,
-        budget: Budget,
+        (upstream, budget): (UpstreamId, Budget),
         more: More,
+        whose: oneshot::Sender<bool>,
         now: Moment,
         effects: &mut Effects,
-    ) -> More {
-        if let More::Yes(granted) = more {
-            self.dispatcher.count(now, upstream, budget);
-            self.start_shared(upstream, budget, granted, now, effects);
-            effects.handover |= self.keeps;
-        }
-        more
+    ) {
+        let granted = match more {
+            // Its call was cut off meanwhile.
+            More::Yes(Some(granted)) if whose.is_closed() => {
+                return self.give_back(upstream, granted, effects);
+            }
+            More::Yes(granted) => granted,
+            More::No | More::Ask(_) => {
+                let _ = whose.send(false);
+                return;
+            }
+        };
+        self.dispatcher.count(now, upstream, budget);
+        self.start_shared(upstream, budget, granted, now, effects);
+        effects.handover |= self.keeps;
+        // If its call is cut off just now, it counts all the same.
+        let _ = whose.send(true);
     }
 }
 

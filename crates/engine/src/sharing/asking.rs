@@ -61,7 +61,20 @@ fn time_of(answer: &Answer) -> Option<StoreTime> {
     }
 }
 
-/// Asks the store, and does what it says.
+/// What the answer to a question comes to.
+pub(super) enum Heard {
+    /// This may be made now.
+    Granted(Granted),
+    /// It was granted, and is of no use any more.
+    Void,
+    /// It was not granted.
+    Not(Answer),
+    /// Nobody answered: this node is alone.
+    Nothing,
+}
+
+/// Asks the store, and does what it says. Whatever becomes of what asked, the answer is heard here: what was granted counts
+/// until it is used or given back.
 async fn ask(shared: Arc<Shared>, asking: Asking) {
     let Some(node) = shared.node() else { return };
     let question = asking.ask.clone();
@@ -71,9 +84,9 @@ async fn ask(shared: Arc<Shared>, asking: Asking) {
     {
         answer = Err(Lost::Silent("its clock has jumped ahead".to_owned()));
     }
-    let taken = match &answer {
-        Ok(Answer::Answered { body, .. }) => {
-            let call = shared.state.lock().call_of(asking.job);
+    let taken = match (&answer, &asking.whose) {
+        (Ok(Answer::Answered { body, .. }), Whose::Job(job)) => {
+            let call = shared.state.lock().call_of(*job);
             let opened = node.seal().open(body);
             let question = asking.ask.question.map(|question| question.key);
             let packed = opened.as_deref().zip(question);
@@ -96,7 +109,13 @@ async fn ask(shared: Arc<Shared>, asking: Asking) {
         _ => None,
     };
     let by = name.map(|name| (shared.askers.number(&name), name));
-    shared.with(|state, now, effects| state.heed(&asking, answer, by, now, effects));
+    shared.with(|state, now, effects| {
+        let heard = state.hear_answer(&asking, answer, now, effects);
+        match asking.whose {
+            Whose::Job(job) => state.heed(job, &asking, heard, by, now, effects),
+            Whose::Request(_) => state.heed_more(asking, heard, now, effects),
+        }
+    });
 }
 
 impl State {
@@ -134,16 +153,11 @@ impl State {
             .filter(|_| together)
             .and_then(|quota| sharing.ledger.ask(id, wanted, quota, now));
         if let Some(ask) = ask {
-            let open = OpenAsk {
-                upstream: wanted.upstream,
-                budget: wanted.budget,
-                handed_in: false,
-            };
             if let Some(sharing) = &mut self.sharing {
-                sharing.open.insert(id, open);
+                sharing.open(id, wanted.upstream, wanted.budget);
             }
             effects.asks.push(Asking {
-                job,
+                whose: Whose::Job(job),
                 upstream: wanted.upstream,
                 budget: wanted.budget,
                 gap: wanted.gap,
@@ -177,6 +191,7 @@ impl State {
         }
     }
 
+    /// Starts a job that may start, or gives the right to it back.
     fn start_granted(
         &mut self,
         job: JobId,
@@ -206,24 +221,20 @@ impl State {
         }
     }
 
-    /// What the store said about a job that asked.
-    fn heed(
+    /// What the store said, whoever asked.
+    fn hear_answer(
         &mut self,
         asking: &Asking,
         answer: Result<Answer, Lost>,
-        by: Option<(Asker, Arc<str>)>,
         now: Moment,
         effects: &mut Effects,
-    ) {
-        let &Asking { job, upstream, .. } = asking;
+    ) -> Heard {
+        let (id, upstream) = (asking.ask.id, asking.upstream);
         let Some(sharing) = &mut self.sharing else {
-            return;
+            return Heard::Void;
         };
-        let open = sharing.open.remove(&asking.ask.id);
-        if open.is_some_and(|open| open.handed_in) && !matches!(answer, Ok(Answer::Granted(_))) {
-            sharing.note(upstream, Untold::Unused(asking.ask.id));
-            effects.tells |= !sharing.alone && !std::mem::replace(&mut sharing.telling, true);
-        }
+        let open = sharing.open.remove(&id);
+        let handed_in = open.is_some_and(|open| open.handed_in);
         if let Some(time) = answer.as_ref().ok().and_then(time_of) {
             sharing.ledger.hear(time, now);
         }
@@ -231,23 +242,71 @@ impl State {
             Ok(Answer::Granted(_)) => {
                 let after = asking.sent.until(now);
                 let granted = Granted {
-                    id: asking.ask.id,
+                    id,
                     alone: false,
                     late: asking.gap.is_some_and(|gap| after > gap / ledger::CLOSE),
                     question: asking.ask.question,
                 };
-                if after <= ledger::FRESH {
-                    return self.start_granted(job, upstream, granted, now, effects);
+                // Handed in, it may have been granted for that alone, by a store that looked at no window. After too long,
+                // this node was stopped, or had no time: others may have used the window since.
+                if handed_in || after > ledger::FRESH {
+                    self.give_back(upstream, granted, effects);
+                    return Heard::Void;
                 }
-                // This node was stopped, or had no time: others may have used the window since.
-                self.give_back(upstream, granted, effects);
+                Heard::Granted(granted)
+            }
+            Ok(answer) => {
+                if handed_in {
+                    sharing.note(upstream, Untold::Unused(id));
+                    self.tell_if_untold(effects);
+                }
+                Heard::Not(answer)
+            }
+            Err(_) => {
+                // Whether it was granted is not known. If it was, it counts until it is given back.
+                sharing.note(upstream, Untold::Unused(id));
+                sharing.alone = true;
+                Heard::Nothing
+            }
+        }
+    }
+
+    /// What the store said about a job that asked.
+    fn heed(
+        &mut self,
+        job: JobId,
+        asking: &Asking,
+        heard: Heard,
+        by: Option<(Asker, Arc<str>)>,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        let upstream = asking.upstream;
+        let answer = match heard {
+            Heard::Granted(granted) => {
+                return self.start_granted(job, upstream, granted, now, effects);
+            }
+            Heard::Void => {
                 self.dispatcher.put_back(now, job);
+                return;
             }
-            Ok(Answer::Refused { wait, reason, .. }) => {
+            Heard::Nothing => {
+                let wanted = Wanted {
+                    upstream,
+                    budget: asking.budget,
+                    gap: asking.gap,
+                    question: None,
+                };
+                return self.ask(job, &wanted, now, effects);
+            }
+            Heard::Not(answer) => answer,
+        };
+        match answer {
+            Answer::Refused { wait, reason, .. } => {
                 let by = by.map(|(by, _)| by);
-                self.refused(asking, now + wait, (reason, by), now, effects);
+                self.refused(job, asking, now + wait, (reason, by), now, effects);
             }
-            Ok(Answer::Claimed { left, .. }) => {
+            Answer::Claimed { left, .. } => {
                 if let Some(payload) = self.payloads.find(job) {
                     payload.elsewhere = Elsewhere::Joins;
                 }
@@ -257,7 +316,7 @@ impl State {
                 self.take_decisions(None);
                 self.sides[side].latest = None;
             }
-            Ok(Answer::Answered { age, .. }) => match by {
+            Answer::Answered { age, .. } => match by {
                 Some((with, _)) => self.answered(job, upstream, with, age, now),
                 None => {
                     if let Some(payload) = self.payloads.find(job) {
@@ -266,28 +325,15 @@ impl State {
                     self.dispatcher.put_back(now, job);
                 }
             },
-            Ok(Answer::Late { .. }) => {
+            Answer::Granted(_) | Answer::Late { .. } => {
                 self.dispatcher.put_back(now, job);
-            }
-            Err(_) => {
-                // Whether it was granted is not known. If it was, it counts until it is given back.
-                if let Some(sharing) = &mut self.sharing {
-                    sharing.note(upstream, Untold::Unused(asking.ask.id));
-                    sharing.alone = true;
-                }
-                let wanted = Wanted {
-                    upstream,
-                    budget: asking.budget,
-                    gap: asking.gap,
-                    question: None,
-                };
-                self.ask(job, &wanted, now, effects);
             }
         }
     }
 
     fn refused(
         &mut self,
+        job: JobId,
         asking: &Asking,
         until: Moment,
         (reason, by): (Refusal, Option<Asker>),
@@ -328,7 +374,7 @@ impl State {
                 // Switching it off puts the job back first. It is still asking where this node knows better, which the
                 // store has yet to hear.
                 self.hear_switched(upstream, &off, by.unwrap_or_default(), now, effects);
-                self.dispatcher.put_back(now, asking.job);
+                self.dispatcher.put_back(now, job);
                 return self.move_turn(upstream, effects);
             }
         };
@@ -337,7 +383,7 @@ impl State {
             reason,
             full,
         };
-        self.dispatcher.refuse(now, asking.job, refused);
+        self.dispatcher.refuse(now, job, refused);
         // What follows from it has its reason now.
         self.take_decisions(None);
         self.sides[upstream.0 as usize].latest = None;

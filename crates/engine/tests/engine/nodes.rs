@@ -276,6 +276,18 @@ impl Party {
         }
     }
 
+    /// Calls that make two requests.
+    fn ask_twice(&self, count: usize) {
+        for _ in 0..count {
+            let job = Job::new(self.it().upstream, COMPLETION);
+            let call = Noted {
+                twice: true,
+                ..self.call(None)
+            };
+            self.it().engine.submit_detached(job, Arc::new(call));
+        }
+    }
+
     fn grab(&self, count: usize) {
         for _ in 0..count {
             let job = Job {
@@ -898,6 +910,97 @@ async fn a_grant_of_a_store_that_lost_everything_before_its_answer_arrived_count
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_question_that_reaches_a_store_after_it_was_handed_in_is_no_permission() {
+    began();
+    for twice in [false, true] {
+        let world = World::new(Duration::ZERO, hourly(20));
+        let one = world.party(1).await;
+        pass(secs(10)).await;
+        one.ask(18);
+        pass(secs(10)).await;
+        assert_eq!(world.calls(), 18);
+        if twice {
+            // Of its two requests, the second is asked for as the store loses everything.
+            let job = Job::new(one.it().upstream, COMPLETION);
+            let call = Noted {
+                twice,
+                takes: millis(50),
+                ..one.call(None)
+            };
+            one.it().engine.submit_detached(job, Arc::new(call));
+            pass(millis(20)).await;
+        } else {
+            one.ask(1);
+            pass(millis(20)).await;
+        }
+        assert_eq!(world.calls(), 19);
+        one.store.fail(Fault::Held(millis(500)));
+        if !twice {
+            one.ask(1);
+        }
+        pass(millis(100)).await;
+        world.store.flush();
+        one.it().node.hurry();
+        pass(secs(10)).await;
+        // One is kept for when it is alone.
+        assert_eq!(world.calls(), 19);
+        pass(secs(30)).await;
+        assert_eq!(world.counted().await, 19);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_request_whose_call_was_cut_off_is_given_back() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    let job = Job::new(one.it().upstream, COMPLETION);
+    let call = Noted {
+        twice: true,
+        takes: millis(29_500),
+        ..one.call(None)
+    };
+    let ticket = one.it().engine.submit(job, Arc::new(call));
+    pass(millis(29_400)).await;
+    // So that the beat is not what is slow.
+    one.it().node.hurry();
+    pass(millis(10)).await;
+    one.store.fail(Fault::Slow(millis(900)));
+    assert_eq!(ticket.await, Ended::TimedOut);
+    pass(secs(10)).await;
+    assert_eq!((world.calls(), world.counted().await), (1, 1));
+    world.store.flush();
+    pass(secs(30)).await;
+    assert_eq!(world.counted().await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_request_hears_that_the_clock_has_jumped() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    let job = Job::new(one.it().upstream, COMPLETION);
+    let call = Noted {
+        twice: true,
+        takes: millis(100),
+        ..one.call(None)
+    };
+    one.it().node.hurry();
+    pass(millis(10)).await;
+    one.it().engine.submit_detached(job, Arc::new(call));
+    pass(millis(50)).await;
+    let returns = one.it().node.view().returns;
+    world
+        .store
+        .follow_tokio_time(world.store.time().after(secs(2 * 3600)));
+    // Well before its next beat.
+    pass(millis(100)).await;
+    assert_eq!(one.it().node.view().returns, returns + 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_that_is_restarted_alone_has_what_is_left_of_its_share() {
     began();
     let world = World::new(Duration::ZERO, hourly(100));
@@ -1124,24 +1227,14 @@ async fn the_second_request_of_a_call_keeps_to_the_window() {
         all.push(world.party(number).await);
     }
     pass(secs(10)).await;
-    let ask = |party: &Party, count| {
-        for _ in 0..count {
-            let job = Job::new(party.it().upstream, COMPLETION);
-            let call = Noted {
-                twice: true,
-                ..party.call(None)
-            };
-            party.it().engine.submit_detached(job, Arc::new(call));
-        }
-    };
-    all.iter().for_each(|party| ask(party, 10));
+    all.iter().for_each(|party| party.ask_twice(10));
     pass(secs(60)).await;
     // One is kept for each of the three.
     assert_eq!(world.calls(), 17);
     assert_eq!(world.counted().await, 17);
     all[0].store.cut(true);
     pass(secs(10)).await;
-    ask(&all[0], 3);
+    all[0].ask_twice(3);
     pass(secs(60)).await;
     assert_eq!(world.calls(), 18, "its share is one, not two");
     all[0].store.cut(false);
@@ -1412,6 +1505,8 @@ async fn windows_hold_whatever_goes_wrong() {
                     91..92 => world.store.restart_empty(),
                     92..93 => world.store.flush(),
                     93..94 => world.store.restart(),
+                    94..97 => party.store.fail(Fault::Held(millis(random.u64(1..900)))),
+                    97..100 => party.ask_twice(random.usize(1..4)),
                     _ => {}
                 }
             }

@@ -2,9 +2,11 @@
 //! with less: whatever happens, no window is exceeded. Nodes do what the engine does, in a few lines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 
 use super::story::{id, secs};
@@ -38,7 +40,7 @@ pub(super) enum Event {
 /// One node, as much of it as matters here.
 struct Node {
     id: NodeId,
-    store: MemoryStore,
+    store: Arc<MemoryStore>,
     next: u64,
     epoch: Epoch,
     known: BTreeSet<NodeId>,
@@ -51,13 +53,24 @@ struct Node {
     together: bool,
     running: bool,
     last_beat: Option<u64>,
+    open: Vec<Open>,
+}
+
+/// A question on its way.
+struct Open {
+    name: AskId,
+    sent: u64,
+    /// How much later the call is made; `None` gives the grant back.
+    used: Option<u64>,
+    handed_in: bool,
+    answer: BoxFuture<'static, Result<Answer, Lost>>,
 }
 
 impl Node {
     fn new(number: u64, store: MemoryStore) -> Self {
         Self {
             id: NodeId(number),
-            store,
+            store: Arc::new(store),
             next: 0,
             epoch: Epoch(0),
             known: BTreeSet::new(),
@@ -68,6 +81,7 @@ impl Node {
             together: false,
             running: true,
             last_beat: None,
+            open: Vec::new(),
         }
     }
 
@@ -76,19 +90,12 @@ impl Node {
     }
 
     fn handed(&self, starts: &[(AskId, u64)]) -> Vec<HandedStart> {
-        let now = self.now();
-        let handed = |(id, at): &(AskId, u64)| HandedStart {
-            upstream: UP,
-            id: *id,
-            ledger: Ledger::Query,
-            age: Duration::from_millis(now.saturating_sub(*at)),
-            spaced: false,
-        };
-        starts.iter().map(handed).collect()
+        handed(self.now(), starts)
     }
 
     fn take<T>(&mut self, answer: Option<Result<T, Lost>>) -> Option<T> {
-        let answer = answer.unwrap().ok();
+        // What is still under way is waited for by questions alone.
+        let answer = answer.and_then(Result::ok);
         // Nothing is known about whether it was carried out: from now on it is alone.
         self.together &= answer.is_some();
         answer
@@ -134,11 +141,17 @@ impl Node {
                 window: *window,
                 starts: *starts,
             };
+            let mut starts = self.handed(&self.starts);
+            for open in &mut self.open {
+                open.handed_in = true;
+                let start = (open.name, self.store.time().0);
+                starts.extend(handed(self.store.time().0, &[start]));
+            }
             let hand_in = HandIn {
                 node: self.id,
                 epoch: pulse.epoch,
                 known: self.known.iter().copied().collect(),
-                starts: self.handed(&self.starts),
+                starts,
                 shares: self.shares.iter().map(share).collect(),
                 ..HandIn::default()
             };
@@ -190,13 +203,36 @@ impl Node {
             question: None,
             wanted_until: self.store.time().after(secs(1)),
         };
-        let answer = self.store.ask(ask).now_or_never();
-        match (self.take(answer), used) {
-            (Some(Answer::Granted(_)), Some(later)) => {
-                self.starts.push((name, self.now() + later));
+        let store = self.store.clone();
+        self.open.push(Open {
+            name,
+            sent: self.now(),
+            used,
+            handed_in: false,
+            answer: async move { store.ask(ask).await }.boxed(),
+        });
+        self.look();
+    }
+
+    /// Takes the answers that have arrived.
+    fn look(&mut self) {
+        for mut open in std::mem::take(&mut self.open) {
+            match (&mut open.answer).now_or_never() {
+                None => self.open.push(open),
+                Some(answer) => self.heed(&open, answer),
             }
-            (Some(Answer::Granted(_)), None) => {
-                let told = self.store.tell(UP, vec![Told::Unused(name)]);
+        }
+    }
+
+    fn heed(&mut self, open: &Open, answer: Result<Answer, Lost>) {
+        let fresh = self.now() <= open.sent + 1000;
+        let granted = matches!(self.take(Some(answer)), Some(Answer::Granted(_)));
+        match open.used.filter(|_| fresh && self.running) {
+            Some(later) if granted && !open.handed_in => {
+                self.starts.push((open.name, self.now() + later));
+            }
+            _ if granted || open.handed_in => {
+                let told = self.store.tell(UP, vec![Told::Unused(open.name)]);
                 let told = told.now_or_never();
                 self.take(told);
             }
@@ -235,17 +271,30 @@ impl Node {
                 node: self.id,
                 starts: self.handed(&self.untold),
             };
-            let left = self.store.leave(leave).now_or_never().unwrap();
+            let left = self.store.leave(leave).now_or_never();
             // Heard or not, it has no share any more.
             self.shares.clear();
-            if left.is_ok() {
+            if left.is_some_and(|left| left.is_ok()) {
                 self.untold.clear();
             }
         }
         (self.running, self.together) = (false, false);
+        self.open.clear();
         // What it did alone and what it was granted cannot be told apart after a restart.
         self.alone_starts = self.starts.iter().map(|(_, at)| *at).collect();
     }
+}
+
+/// Starts as they are handed in.
+fn handed(now: u64, starts: &[(AskId, u64)]) -> Vec<HandedStart> {
+    let handed = |(id, at): &(AskId, u64)| HandedStart {
+        upstream: UP,
+        id: *id,
+        ledger: Ledger::Query,
+        age: Duration::from_millis(now.saturating_sub(*at)),
+        spaced: false,
+    };
+    starts.iter().map(handed).collect()
 }
 
 /// All nodes on one store.
@@ -300,6 +349,7 @@ impl World {
             if self.lively && it.running && it.last_beat.is_some() {
                 self.beat(node);
             }
+            self.nodes[node].look();
         }
     }
 
@@ -387,6 +437,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         Just(Fault::Twice),
         span.clone().prop_map(Fault::Late),
         span.prop_map(Fault::Again),
+        (0_u64..1500).prop_map(|span| Fault::Held(Duration::from_millis(span))),
     ]
 }
 
@@ -442,6 +493,24 @@ fn somebody_new_at_an_emptied_store_waits_for_those_who_are_there() {
         assert_eq!(exceeded(&calls), None);
         assert!(calls.len() >= 8, "{} calls", calls.len());
     }
+}
+
+/// It was handed in as a start, since nobody knew whether it had been granted.
+#[test]
+fn a_question_that_arrives_after_it_was_handed_in_is_no_permission() {
+    // All that there is, and what each has for when it is alone.
+    let mut history = vec![Event::Call(0, Some(0)); 8];
+    history.extend([Event::Cut(1, true), Event::Call(1, None)]);
+    history.extend([Event::Call(1, None), Event::Cut(1, false)]);
+    history.push(Event::Beat(1));
+    let held = Fault::Held(Duration::from_millis(600));
+    history.extend([Event::Fault(0, held), Event::Call(0, Some(0))]);
+    history.extend([Event::Restart(2), Event::Beat(0), Event::Beat(1)]);
+    history.extend([Event::Wait(700), Event::Cut(0, true), Event::Call(0, None)]);
+    history.push(Event::Call(0, None));
+    let calls = tell(&history, false);
+    assert_eq!(exceeded(&calls), None);
+    assert_eq!(calls.len(), 10);
 }
 
 /// The second node is away for a day, after which its share is anybody's, and comes back to an epoch of which it knows nothing.

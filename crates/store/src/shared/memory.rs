@@ -6,6 +6,7 @@ mod rows;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -34,6 +35,8 @@ pub enum Fault {
     Again(Duration),
     /// It is carried out at once, and the answer takes so long, in tokio's time.
     Slow(Duration),
+    /// It reaches the store so much later, whatever that holds by then, and is answered at once.
+    Held(Duration),
     /// The store refuses it, with this sentence.
     Refused(&'static str),
 }
@@ -282,6 +285,26 @@ impl MemoryStore {
                 async move {
                     tokio::time::sleep(span).await;
                     answer
+                }
+                .boxed()
+            }
+            Fault::Held(span) => {
+                let due = world.clock() + millis(span);
+                let follows = matches!(world.clock, Clock::Tokio(..));
+                drop(world);
+                let world = self.world.clone();
+                async move {
+                    if follows {
+                        tokio::time::sleep(span).await;
+                    } else {
+                        // Nobody wakes it: who moves the clock looks again.
+                        std::future::poll_fn(|_| match world.lock().clock() >= due {
+                            true => Poll::Ready(()),
+                            false => Poll::Pending,
+                        })
+                        .await;
+                    }
+                    world.lock().work(work)
                 }
                 .boxed()
             }
