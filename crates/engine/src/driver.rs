@@ -110,6 +110,7 @@ impl Shared {
         if self.keeper.is_some() {
             let listeners = self.listened();
             let mut state = self.state.lock();
+            state.ended = true;
             state.gather();
             state.gather_pasts(self.timeline.now(), self, listeners);
             drop(state);

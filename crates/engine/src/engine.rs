@@ -121,6 +121,7 @@ impl Engine {
             flush_at: Moment::NEVER,
             outbox: Vec::new(),
             keeps,
+            ended: false,
             history: options.history,
             ladder: policy.failure.ladder.clone(),
             records,

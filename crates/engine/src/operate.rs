@@ -62,7 +62,7 @@ impl Engine {
             side.new.last_call = last_call;
             if let Some(restored) = kept.past.as_ref().filter(|_| !is_back) {
                 let askers = (most, &self.shared.askers);
-                let past = past::read(&restored.text, restored.shift, oldest, askers);
+                let past = past::read(&restored.text, restored.shift, oldest..=now, askers);
                 side.records = past.records;
                 side.series.restore(&past.calls);
                 for (span, text) in &past.series {

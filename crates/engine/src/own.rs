@@ -7,6 +7,7 @@
 mod sentence;
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use weir_dispatch::Moment;
 
 use crate::engine::Engine;
+use crate::record::{FREE, MOST_RECORDS};
 use crate::rows::RestoredPast;
 
 /// The same decision again within this time belongs to the burst.
@@ -225,6 +227,8 @@ struct Kept {
     made: u64,
     /// Something has changed since it was last written.
     changed: bool,
+    /// What was last written keeps numbers free for decisions that might be lost with a kill.
+    keeps_free: bool,
 }
 
 impl OwnRing {
@@ -255,30 +259,40 @@ impl OwnRing {
 }
 
 impl OwnRing {
-    /// What is to be kept over a restart, one line for each, if anything has changed.
-    pub(crate) fn write(&self) -> Option<String> {
+    /// What is to be kept over a restart, one line for each and one with the highest number that there may be until it is
+    /// written again, if anything has changed; after the `last` time there is none.
+    pub(crate) fn write(&self, last: bool) -> Option<String> {
         let mut kept = self.0.lock();
-        if !std::mem::take(&mut kept.changed) {
+        let is_due = std::mem::take(&mut kept.changed) || (last && kept.keeps_free);
+        if !is_due {
             return None;
         }
+        kept.keeps_free = !last;
+        let numbers = kept.made + if last { 0 } else { FREE };
         let lines = kept.ring.iter();
-        let lines: Vec<String> = lines
-            .filter_map(|decision| serde_json::to_string(decision).ok())
-            .collect();
+        let lines = lines.filter_map(|decision| serde_json::to_string(decision).ok());
+        let lines: Vec<String> = lines.chain([numbers.to_string()]).collect();
         Some(lines.join("\n"))
     }
 
-    /// Takes in what was written, with its times moved; what is older than `oldest`, cannot be read or does not fit is left
-    /// out.
-    fn restore(&self, capacity: usize, past: &RestoredPast, oldest: Moment) {
-        let moved = |at: Moment| Moment(at.0.saturating_add_signed(past.shift));
+    /// Takes in what was written, with its times moved; what is from before these `times`, cannot be read or does not fit is
+    /// left out, and nothing is from after them.
+    fn restore(&self, capacity: usize, past: &RestoredPast, times: RangeInclusive<Moment>) {
+        let (oldest, now) = times.into_inner();
+        let moved = |at: Moment| Moment(at.0.saturating_add_signed(past.shift)).min(now);
         let mut kept = self.0.lock();
         for line in past.text.lines() {
-            let Ok(decision) = serde_json::from_str::<OwnDecision>(line) else {
+            let decision = serde_json::from_str::<OwnDecision>(line).ok();
+            let number = decision.as_ref().map(|decision| decision.number);
+            let number = number.or_else(|| line.parse().ok());
+            let Some(number) = number.filter(|number| *number < MOST_RECORDS) else {
+                continue;
+            };
+            kept.made = kept.made.max(number);
+            let Some(decision) = decision else {
                 continue;
             };
             let (at, last) = (moved(decision.at), moved(decision.last));
-            kept.made = kept.made.max(decision.number);
             if last >= oldest {
                 kept.ring.push_back(OwnDecision {
                     at,
@@ -300,7 +314,7 @@ impl Engine {
         let history = self.shared.state.lock().history;
         self.shared
             .own
-            .restore(self.shared.records, past, now - history);
+            .restore(self.shared.records, past, now - history..=now);
     }
 
     /// Records a decision of the front, made `count` times since the last report.
@@ -430,16 +444,51 @@ mod tests {
             ring.push(3, Moment(0), own(Some(asker)), 1);
         }
         let past = RestoredPast {
-            text: ring.write().expect("something has changed"),
+            text: ring.write(true).expect("something has changed"),
             shift: 0,
         };
         let again = OwnRing::default();
-        again.restore(2, &past, Moment(0));
+        again.restore(2, &past, Moment(0)..=Moment::NEVER);
         assert_eq!(told(&again), ["1 of Some(\"b\")", "1 of Some(\"c\")"]);
         again.push(2, Moment(100 * SECOND), own(None), 1);
         let kept = again.0.lock();
         let numbers: Vec<u64> = kept.ring.iter().map(|one| one.number).collect();
         assert_eq!(numbers, [3, 4], "numbers go on");
+    }
+
+    #[test]
+    fn what_a_kill_took_has_its_numbers_to_itself_and_a_stop_takes_nothing() {
+        let ring = OwnRing::default();
+        let next_after = |text: &str| {
+            let past = RestoredPast {
+                text: text.to_owned(),
+                shift: 0,
+            };
+            let again = OwnRing::default();
+            again.restore(9, &past, Moment(0)..=Moment(60 * SECOND));
+            assert!(
+                again
+                    .0
+                    .lock()
+                    .ring
+                    .iter()
+                    .all(|one| one.last <= Moment(60 * SECOND))
+            );
+            again.push(9, Moment(100 * SECOND), own(None), 1);
+            again.0.lock().made
+        };
+        ring.push(9, Moment(0), own(Some("a")), 1);
+        let written = ring.write(false).expect("something has changed");
+        // These are told, and lost.
+        ring.push(9, Moment(100 * SECOND), own(Some("b")), 1);
+        assert!(next_after(&written) > 2);
+        let stopped = ring.write(true).expect("something has changed");
+        assert_eq!(next_after(&stopped), 3);
+        ring.push(9, Moment(200 * SECOND), own(Some("c")), 1);
+        ring.write(false).expect("something has changed");
+        let stopped = ring.write(true).expect("numbers are no longer kept free");
+        assert_eq!(next_after(&stopped), 4);
+        assert_eq!(ring.write(true), None);
     }
 
     #[test]

@@ -5,19 +5,17 @@
 //! Weir wrote and that cannot be read is left out; the others count.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_dispatch::{Asker, Class, Cooldown, Moment, What};
 
 use crate::askers::Askers;
-use crate::record::{About, CallEnd, Got, Record, Records};
+use crate::record::{About, CallEnd, Got, MOST_RECORDS, Record, Records};
 use crate::series::{Point, Series, Span};
 use crate::side::Standing;
 use crate::tally::Kind;
-
-/// No record has a number like this: whoever wrote it, it must not keep later ones from being counted.
-const MOST_RECORDS: u64 = 1 << 62;
 
 /// One line of the text.
 #[derive(Serialize, Deserialize)]
@@ -31,6 +29,8 @@ enum Line {
     Calls(Moment, [u32; 4], Option<Duration>, Option<Duration>),
     /// A record.
     Record(Box<Kept>),
+    /// Records of the next run have higher numbers than this.
+    Numbers(u64),
 }
 
 /// What was written of one upstream.
@@ -53,7 +53,7 @@ struct Kept {
     #[serde(default, skip_serializing_if = "is_nothing")]
     about: About,
     what: What,
-    /// The other program of a shared call, by name.
+    /// The other program of a shared call, or the node whose answer it was, by name.
     #[serde(default, skip_serializing_if = "is_nobody")]
     with: Asked,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,17 +103,18 @@ impl Asked {
     }
 }
 
-/// Writes states, series and records, each oldest first.
+/// Writes states, series and records, each oldest first. `last` is the highest number that a record may have before this is
+/// written again.
 pub(crate) fn write(
     history: &VecDeque<(Moment, Standing)>,
     (series, now): (&Series, Moment),
-    records: &Records,
+    (records, last): (&Records, u64),
     askers: &Askers,
 ) -> String {
     let states = history.iter().map(|&(at, state)| Line::State(at, state));
-    let records = records.newest().rev().map(|record| {
+    let lines = records.newest().rev().map(|record| {
         let with = match record.what {
-            What::Shared { with, .. } => with,
+            What::Shared { with, .. } | What::Kept { by: with } => with,
             _ => Asker::NOBODY,
         };
         Line::Record(Box::new(Kept {
@@ -130,21 +131,25 @@ pub(crate) fn write(
         }))
     });
     let series = Span::ALL.map(|span| Line::Series(span as u8, series.write(span, now, false)));
+    let numbers = Line::Numbers(last);
     let lines = states
         .chain(series)
-        .chain(records)
+        .chain(lines)
+        .chain([numbers])
         .filter_map(|line| serde_json::to_string(&line).ok());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Reads what was written, with every time moved by `shift`. Calls and records that are older than `oldest` are left out.
+/// Reads what was written, with every time moved by `shift`. Calls and records from before these `times` are left out; a record
+/// from after them, since the wall clock was set back, is told as the latest that can have happened.
 pub(crate) fn read(
     text: &str,
     shift: i64,
-    oldest: Moment,
+    times: RangeInclusive<Moment>,
     (most, askers): (usize, &Askers),
 ) -> ReadPast {
     let moved = |at: Moment| Moment(at.0.saturating_add_signed(shift));
+    let (oldest, now) = times.into_inner();
     let mut past = ReadPast::default();
     for line in text.lines() {
         match serde_json::from_str(line) {
@@ -161,12 +166,19 @@ pub(crate) fn read(
                 let span = Span::ALL.get(usize::from(span)).copied();
                 past.series.extend(span.map(|span| (span, text)));
             }
-            Ok(Line::Record(kept)) if moved(kept.at) >= oldest && kept.number < MOST_RECORDS => {
+            Ok(Line::Numbers(last)) if last < MOST_RECORDS => past.records.go_on_after(last),
+            Ok(Line::Record(kept)) if kept.number < MOST_RECORDS => {
+                if moved(kept.at) < oldest {
+                    past.records.go_on_after(kept.number);
+                    continue;
+                }
+                // All its times alike, so that what it says lasts as long.
+                let ahead = now.until(moved(kept.at));
+                let moved = |at: Moment| moved(at) - ahead;
+                let with = kept.with.asker(askers);
                 let what = match shifted(kept.what, moved) {
-                    What::Shared { after, .. } => What::Shared {
-                        with: kept.with.asker(askers),
-                        after,
-                    },
+                    What::Shared { after, .. } => What::Shared { with, after },
+                    What::Kept { .. } => What::Kept { by: with },
                     what => what,
                 };
                 past.records.restore(
@@ -179,24 +191,24 @@ pub(crate) fn read(
                         about: kept.about,
                         what,
                         cause: kept.cause.map(Into::into),
-                        end: kept.end.or_else(|| cut(&kept.what)),
+                        end: kept.end.or_else(|| lost(&kept.what)),
                         got: kept.got,
                         job: None,
                     },
                 );
             }
-            Ok(Line::Calls(..) | Line::Record(_)) | Err(_) => {}
+            Ok(Line::Calls(..) | Line::Record(_) | Line::Numbers(_)) | Err(_) => {}
         }
     }
     past.records.changed = false;
     past
 }
 
-/// The end of a call that was under way when this was written. Weir had no time to write another one, so it was killed,
-/// and how long the call took by then is not known.
-fn cut(what: &What) -> Option<CallEnd> {
+/// The end of a call that was under way when this was written. A stop writes how each call ended, so Weir was killed, and
+/// the call may have been answered before that.
+fn lost(what: &What) -> Option<CallEnd> {
     matches!(what, What::Started { .. }).then_some(CallEnd {
-        kind: Kind::Cut,
+        kind: Kind::Lost,
         took: Duration::ZERO,
     })
 }
@@ -246,6 +258,8 @@ mod tests {
     use super::*;
     use crate::series::Sample;
 
+    const ALL: RangeInclusive<Moment> = Moment(0)..=Moment::NEVER;
+
     #[test]
     fn a_number_that_no_record_has_is_left_out_and_counting_goes_on() {
         let askers = Askers::default();
@@ -255,9 +269,14 @@ mod tests {
         }
         let history = VecDeque::new();
         let series = Series::default();
-        let text = write(&history, (&series, Moment(9)), &written, &askers);
+        let text = write(
+            &history,
+            (&series, Moment(9)),
+            (&written, written.made()),
+            &askers,
+        );
         assert!(text.contains(&u64::MAX.to_string()));
-        let mut records = read(&text, 0, Moment(0), (9, &askers)).records;
+        let mut records = read(&text, 0, ALL, (9, &askers)).records;
         let decision = Decision {
             upstream: UpstreamId(0),
             job: None,
@@ -294,10 +313,100 @@ mod tests {
         written.restore(9, started(2, None));
         written.restore(9, Record::new(3, Moment(6), What::Cleared));
         let series = Series::default();
-        let text = write(&VecDeque::new(), (&series, Moment(9)), &written, &askers);
-        let records = read(&text, 0, Moment(0), (9, &askers)).records;
+        let text = write(
+            &VecDeque::new(),
+            (&series, Moment(9)),
+            (&written, written.made()),
+            &askers,
+        );
+        let records = read(&text, 0, ALL, (9, &askers)).records;
         let ends: Vec<_> = records.newest().map(|record| record.end).collect();
-        assert_eq!(ends, [None, end(Kind::Cut, 0), end(Kind::Done, 2)]);
+        assert_eq!(ends, [None, end(Kind::Lost, 0), end(Kind::Done, 2)]);
+    }
+
+    fn written(records: &Records, askers: &Askers) -> String {
+        let series = Series::default();
+        let history = VecDeque::new();
+        write(&history, (&series, Moment(9)), (records, 0), askers)
+    }
+
+    #[test]
+    fn whoever_else_asks_first_after_a_restart_a_record_names_the_same_programs_and_nodes() {
+        let askers = Askers::default();
+        let [sonarr, radarr, birch] = ["Sonarr", "Radarr", "birch"].map(|name| askers.number(name));
+        let after = Duration::from_secs(2);
+        let of_sonarr = |number, what| Record {
+            asker: sonarr,
+            ..Record::new(number, Moment(5), what)
+        };
+        let mut records = Records::default();
+        let shared = What::Shared {
+            with: radarr,
+            after,
+        };
+        records.restore(9, of_sonarr(1, shared));
+        records.restore(9, of_sonarr(2, What::Kept { by: birch }));
+        let text = written(&records, &askers);
+        let askers = Askers::default();
+        for name in ["curl", "FlexGet", "Prowlarr", "rowan"] {
+            askers.number(name);
+        }
+        let records = read(&text, 0, ALL, (9, &askers)).records;
+        let named = |record: Record| {
+            let (What::Shared { with: other, .. } | What::Kept { by: other }) = record.what else {
+                panic!("{record:?}");
+            };
+            [record.asker, other]
+                .map(|asker| askers.name(asker).expect("it has a name").to_string())
+        };
+        let named: Vec<_> = records.newest().map(named).collect();
+        assert_eq!(named, [["Sonarr", "birch"], ["Sonarr", "Radarr"]]);
+    }
+
+    #[test]
+    fn numbers_go_on_after_records_that_are_too_old_to_be_kept() {
+        let askers = Askers::default();
+        let mut records = Records::default();
+        records.restore(9, Record::new(7, Moment(5), What::Healed));
+        let text = written(&records, &askers);
+        let read = read(&text, 0, Moment(6)..=Moment(9), (9, &askers)).records;
+        assert_eq!((read.newest().count(), read.made()), (0, 7));
+    }
+
+    #[test]
+    fn nothing_has_happened_in_the_future_when_the_clock_was_set_back() {
+        let askers = Askers::default();
+        let mut records = Records::default();
+        let until = Moment(50);
+        let cooldown = Cooldown {
+            until,
+            cause: weir_dispatch::Cause::Failed,
+        };
+        let began = What::CooldownBegan {
+            cooldown,
+            rung: 1,
+            failures: 1,
+            next: Duration::ZERO,
+            probe: until,
+        };
+        records.restore(9, Record::new(1, Moment(5), What::Healed));
+        records.restore(9, Record::new(2, Moment(30), began));
+        let text = written(&records, &askers);
+        let read = read(&text, 0, Moment(0)..=Moment(10), (9, &askers)).records;
+        let told: Vec<_> = read
+            .newest()
+            .map(|record| (record.at, record.what))
+            .collect();
+        let until = Moment(30);
+        let cooldown = Cooldown { until, ..cooldown };
+        let began = What::CooldownBegan {
+            cooldown,
+            rung: 1,
+            failures: 1,
+            next: Duration::ZERO,
+            probe: until,
+        };
+        assert_eq!(told, [(Moment(10), began), (Moment(5), What::Healed)]);
     }
 
     /// A past as full as it gets: states, calls in every step of all spans, and records with words of 100 letters.
@@ -340,10 +449,15 @@ mod tests {
                 took: Duration::from_millis(1500),
             });
         }
-        let text = write(&history.collect(), (&series, now), &records, &askers);
+        let text = write(
+            &history.collect(),
+            (&series, now),
+            (&records, records.made()),
+            &askers,
+        );
         assert!(text.len() <= 180_000, "{}", text.len());
         let most = (200, &askers);
-        let read = read(&text, 0, Moment(0), most);
+        let read = read(&text, 0, ALL, most);
         let lines = (read.states.len(), read.records.newest().count());
         assert_eq!(lines, (512, 200), "all of it is read again");
         let mut again = Series::default();

@@ -16,7 +16,7 @@ use weir_dispatch::{Asker, Class, JobId, Moment, UpstreamId, What};
 use crate::call::Skipped;
 use crate::tally::Kind;
 
-pub(crate) use ring::{PackedCall, Records};
+pub(crate) use ring::{FREE, MOST_RECORDS, PackedCall, Records};
 
 /// One decision as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -335,6 +335,10 @@ impl Keeper for Rows {
             self.agenda(&mut book, change, &mut changes);
         }
         for past in changed.pasts {
+            if state::is_upstream(&past.name) {
+                // The store has a row for it from now on.
+                book.upstreams.entry(past.name.clone()).or_default();
+            }
             let skew = book.skew.nanos();
             changes.push(Change::Past {
                 name: past.name,

@@ -106,6 +106,7 @@ fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scen
         (Kind::Done, _) => format!(" and answered in {took}"),
         (Kind::No | Kind::Again, None) => format!(" and said no in {took}"),
         (Kind::Cut, None) => "; Weir stopped before it answered".to_owned(),
+        (Kind::Lost, _) => "; how it ended is not known, because Weir was killed".to_owned(),
         (_, Some(cause)) => format!(": {cause}"),
         (_, None) => " and did not answer".to_owned(),
     };

@@ -49,6 +49,8 @@ pub(crate) struct State {
     /// Rows on their way to the keeper.
     pub(crate) outbox: Vec<Changes>,
     pub(crate) keeps: bool,
+    /// Everything has ended, and what is written from now on is the last of this run.
+    pub(crate) ended: bool,
     /// How far back the states of an upstream are kept.
     pub(crate) history: Duration,
     /// The cooldowns of the ladder, for pages that show which one comes next.
@@ -368,13 +370,17 @@ impl State {
         let latest = self.sides.iter_mut().filter(|side| side.heir.is_none());
         let mut pasts: Vec<KeptPast> = latest
             .filter_map(|side| {
-                std::mem::take(&mut side.records.changed).then(|| KeptPast {
+                let records = side
+                    .records
+                    .due(self.ended)
+                    .map(|last| (&side.records, last));
+                records.map(|records| KeptPast {
                     name: side.name.clone(),
-                    text: past::write(&side.history, (&side.series, now), &side.records, askers),
+                    text: past::write(&side.history, (&side.series, now), records, askers),
                 })
             })
             .collect();
-        pasts.extend(own.write().map(|text| KeptPast {
+        pasts.extend(own.write(self.ended).map(|text| KeptPast {
             name: "".into(),
             text,
         }));

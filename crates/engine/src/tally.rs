@@ -22,10 +22,12 @@ pub enum Kind {
     Panicked,
     TimedOut,
     Cut,
+    /// Weir was killed during it or soon after. Only in records of earlier runs: it was counted there, if at all.
+    Lost,
 }
 
 impl Kind {
-    /// All kinds, in the order of [`Requests`].
+    /// All kinds that are counted, in the order of [`Requests`].
     pub const ALL: [Self; 11] = [
         Self::Done,
         Self::No,
@@ -54,6 +56,7 @@ impl Kind {
             Self::Panicked => "panicked",
             Self::TimedOut => "timed_out",
             Self::Cut => "cut",
+            Self::Lost => "lost",
         }
     }
 
@@ -87,7 +90,7 @@ impl Kind {
                 Some(Group::Failed)
             }
             Self::TimedOut => Some(Group::TimedOut),
-            Self::Cut => None,
+            Self::Cut | Self::Lost => None,
         }
     }
 }

@@ -30,6 +30,7 @@ pub use self::{
     memory::MemoryState,
     row::{
         AgendaRow, Change, Kept, KeptUpstream, Limit, Off, Past, Rest, SERIES, Start, UpstreamRow,
+        is_upstream,
     },
     sqlite::{MIGRATIONS, SqliteState},
     value::{Budget, Cause, Ledger, Payload, Wall, Window},

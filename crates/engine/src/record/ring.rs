@@ -20,6 +20,8 @@ pub(crate) struct Records {
     made: u64,
     /// Something has changed since they were last written.
     pub(crate) changed: bool,
+    /// What was last written keeps numbers free for records that might be lost with a kill.
+    keeps_free: bool,
 }
 
 /// Aligned, so that it is in one line of cache and not in parts of two.
@@ -72,6 +74,12 @@ impl Ticks {
 }
 
 const NO_TORRENT: [u8; 6] = [0; 6];
+
+/// More than are made for one upstream, or by a front itself, between two times of writing. Those that a kill takes have been
+/// read and linked to, so nothing else gets their numbers.
+pub(crate) const FREE: u64 = 1_000_000;
+/// No record has a number like this: whoever wrote it, it must not keep later ones from being counted.
+pub(crate) const MOST_RECORDS: u64 = 1 << 62;
 
 impl RingEntry {
     /// It ended, in a ring that has made so many.
@@ -337,6 +345,21 @@ impl Records {
         let oldest = self.first;
         self.first = if oldest + 1 < len { oldest + 1 } else { 0 };
         oldest
+    }
+
+    /// Whether they have to be written now, and for that the highest number that a record may have before they are written
+    /// again; after the `last` time none is made.
+    pub(crate) fn due(&mut self, last: bool) -> Option<u64> {
+        let is_due = std::mem::take(&mut self.changed) || (last && self.keeps_free);
+        is_due.then(|| {
+            self.keeps_free = !last;
+            self.made + if last { 0 } else { FREE }
+        })
+    }
+
+    /// Numbers up to this one are taken.
+    pub(crate) fn go_on_after(&mut self, number: u64) {
+        self.made = self.made.max(number);
     }
 
     /// How many were made so far.

@@ -1,7 +1,9 @@
 //! What is said about an upstream is the same after a restart, and no reason is ever rewritten.
 
-use weir_engine::dispatch::{Asker, Job, What};
-use weir_engine::{Outcome, Own, OwnKind, OwnReason, Record, Scene, Standing, about, sentence};
+use weir_engine::dispatch::{Asker, Job, Skip, Wait, What};
+use weir_engine::{
+    About, Got, Outcome, Own, OwnKind, OwnReason, Record, Scene, Standing, about, sentence,
+};
 
 use crate::kit::*;
 use crate::rows::{Machine, add, stop};
@@ -70,6 +72,88 @@ async fn state_reason_since_and_records_are_told_as_before_a_restart() {
     let last = desk.engine.decisions(one, None, 1)[0].number;
     desk.engine.clear(one);
     assert_eq!(desk.engine.decisions(one, None, 1)[0].number, last + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kill_makes_no_ending_up_and_gives_no_number_again() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    rows.settle(&desk.engine, &["one"]);
+    desk.engine.submit(job(one, RSS), desk.done("a")).await;
+    // Within the minute after the first decision, all is written: in the middle of this call.
+    pass(secs(50)).await;
+    let call = desk.call("b");
+    let ticket = desk.engine.submit(job(one, RSS), call.clone());
+    pass(secs(11)).await;
+    let (next, _, restored) = machine.start(policy());
+    call.answer();
+    ticket.await;
+    desk.engine.submit(job(one, RSS), desk.done("c")).await;
+    let lost = desk.engine.decisions(one, None, 1)[0].number;
+    // What came after the writing is lost with the kill.
+    let one = add(&next, &restored, "one", quota(secs(0), 1));
+    assert_eq!(
+        told(&next, one),
+        [
+            "one was called at once and answered in 0 ms.",
+            "one was called at once; how it ended is not known, because Weir was killed.",
+        ]
+    );
+    next.engine.submit(job(one, RSS), next.done("d")).await;
+    assert!(next.engine.decisions(one, None, 1)[0].number > lost);
+    let asked = next.engine.decisions(one, Some(lost + 1), 1).remove(0);
+    assert_ne!(asked.number, lost, "a link to it shows nothing else");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_told_of_an_upstream_that_was_never_called_is_told_after_a_restart() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    rows.settle(&desk.engine, &["one"]);
+    let skip = Skip {
+        reason: Wait::Gap,
+        wait: Some(secs(74)),
+        limit: Some(secs(60)),
+    };
+    let about = About::Nothing;
+    desk.engine
+        .note_skip(&job(one, RSS), &about, skip, Got::Nothing);
+    let words = told(&desk, one);
+    assert_eq!(words.len(), 1);
+    stop(desk).await;
+    let (desk, rows, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    assert_eq!(told(&desk, one), words);
+    // It is gone from the configuration, and with its row goes all that is kept.
+    rows.settle(&desk.engine, &[]);
+    assert!(rows.kept().contains_key("one"));
+    machine.forget_all();
+    assert!(rows.kept().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn numbers_go_on_after_a_day_without_decisions() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    rows.settle(&desk.engine, &["one"]);
+    for name in ["a", "b"] {
+        desk.engine.submit(job(one, RSS), desk.done(name)).await;
+    }
+    stop(desk).await;
+    for _ in 0..2 {
+        pass(secs(90_000)).await;
+        let (desk, _, restored) = machine.start(policy());
+        let one = add(&desk, &restored, "one", quota(secs(0), 1));
+        assert!(told(&desk, one).is_empty());
+        stop(desk).await;
+    }
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    desk.engine.submit(job(one, RSS), desk.done("c")).await;
+    assert_eq!(desk.engine.decisions(one, None, 1)[0].number, 3);
 }
 
 #[tokio::test(start_paused = true)]

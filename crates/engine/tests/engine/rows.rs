@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use weir_engine::dispatch::policy::Quota;
 use weir_engine::dispatch::{Availability, Budget, UpstreamId, Usage, Wait, Window, Windows};
 use weir_engine::{Outcome, Restored, Rows, Timeline};
-use weir_store::state::MemoryState;
+use weir_store::state::{MemoryState, State, Wall};
 
 use crate::kit::*;
 
@@ -30,6 +30,11 @@ impl Machine {
     pub(crate) fn set_clock(&self, to: impl FnOnce(SystemTime) -> SystemTime) {
         let now = self.now();
         *self.wall.lock() = (to(now), Instant::now());
+    }
+
+    /// Upstreams that are gone by now are forgotten, with all that is kept of them.
+    pub(crate) fn forget_all(&self) {
+        self.store.forget(Wall(i64::MAX)).expect("memory forgets");
     }
 
     fn now(&self) -> SystemTime {

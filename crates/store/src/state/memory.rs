@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 
 use super::{
     State,
-    row::{AgendaRow, Change, Kept, KeptUpstream, Limit, Past, SERIES, Start, UpstreamRow},
+    row::{
+        AgendaRow, Change, Kept, KeptUpstream, Limit, Past, SERIES, Start, UpstreamRow, is_upstream,
+    },
     value::{Ledger, Wall, Window},
 };
 use crate::Error;
@@ -109,6 +111,9 @@ impl Front {
                 }
             }
             Change::Past { name, past } => {
+                if is_upstream(&name) {
+                    self.upstreams.entry(name.clone()).or_default();
+                }
                 self.pasts.insert(name, past);
             }
             Change::Scheduled(row) => {

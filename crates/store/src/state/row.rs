@@ -188,6 +188,12 @@ pub enum Change {
 /// In place of an upstream's name: the series of the front itself. No upstream's name holds a control character.
 pub const SERIES: &str = "\u{1}series";
 
+/// Whether what is written under this name is about an upstream. Then it has a row, even if it has never been called: only
+/// with that does its past come back, and go when it is forgotten.
+pub fn is_upstream(name: &str) -> bool {
+    !name.is_empty() && name != SERIES
+}
+
 /// Everything stored for a front.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
@@ -208,7 +214,7 @@ pub struct Kept {
 pub struct KeptUpstream {
     /// Its name.
     pub name: Arc<str>,
-    /// Its row; the default if only starts or limits are stored.
+    /// Its row; the default if only starts, limits or its past are stored.
     pub row: UpstreamRow,
     /// The limits it told us.
     pub limits: Vec<Limit>,

@@ -283,6 +283,7 @@ fn what_is_written_about_the_past_comes_back<S: State>(reopen: &impl Fn() -> Arc
         written("", "the front"),
         written(SERIES, "its series"),
         written("told", "then"),
+        written("never called", "dropped"),
     ];
     state.save("told", changes).unwrap();
     drop(state);
@@ -290,8 +291,28 @@ fn what_is_written_about_the_past_comes_back<S: State>(reopen: &impl Fn() -> Arc
     let text = |past: &Option<Past>| past.as_ref().map(|past| (past.skew, past.text.clone()));
     assert_eq!(text(&kept.past), Some((7, "the front".to_owned())));
     assert_eq!(text(&kept.series), Some((7, "its series".to_owned())));
-    assert_eq!(names(&kept), ["told"], "a series is no upstream");
-    assert_eq!(text(&kept.upstreams[0].past), Some((7, "then".to_owned())));
+    let told = ["never called", "told"];
+    assert_eq!(names(&kept), told, "a series is no upstream");
+    let past = |kept: &Kept, place: usize| text(&kept.upstreams[place].past);
+    let dropped = Some((7, "dropped".to_owned()));
+    assert_eq!(past(&kept, 0), dropped);
+    assert_eq!(past(&kept, 1), Some((7, "then".to_owned())));
+    assert_eq!(kept.upstreams[0].row, UpstreamRow::default());
+    // Without a row of its own it would never be forgotten.
+    let gone = UpstreamRow {
+        gone: Some(NOW),
+        ..UpstreamRow::default()
+    };
+    let state = reopen();
+    state.save("told", vec![up("never called", gone)]).unwrap();
+    assert_eq!(past(&state.load("told", NOW).unwrap(), 0), dropped);
+    state.flush().unwrap();
+    state.forget(after(1)).unwrap();
+    assert_eq!(names(&state.load("told", NOW).unwrap()), ["told"]);
+    state
+        .save("told", vec![written("told", "at last")])
+        .unwrap();
+    assert_eq!(names(&state.load("told", NOW).unwrap()), ["told"]);
 }
 
 fn a_clock_set_back_moves_the_past_to_now<S: State>(reopen: &impl Fn() -> Arc<S>) {

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Params, Transaction, named_params};
 
 use super::{
     batch::{Batch, FrontBatch},
-    row::{AgendaRow, UpstreamRow},
+    row::{AgendaRow, UpstreamRow, is_upstream},
     value::Wall,
 };
 
@@ -139,6 +139,9 @@ impl Writer<'_> {
             )?;
         }
         for (name, past) in &changes.pasts {
+            if is_upstream(name) {
+                self.id(name)?;
+            }
             self.execute(
                 "INSERT OR REPLACE INTO engine_past (front, upstream, skew, text) VALUES (?1, ?2, ?3, ?4)",
                 (self.front, &**name, past.skew, &past.text),

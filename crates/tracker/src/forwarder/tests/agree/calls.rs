@@ -98,7 +98,7 @@ impl Look<'_> {
                 Kind::Done | Kind::No | Kind::Again => "answered",
                 Kind::Throttled | Kind::Rejected => "refused",
                 Kind::TimedOut => "timed_out",
-                Kind::Cut => continue,
+                Kind::Cut | Kind::Lost => continue,
                 _ => "failed",
             };
             *groups.entry(group).or_default() += 1;
