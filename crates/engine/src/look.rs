@@ -79,6 +79,8 @@ pub struct UpstreamView {
     pub errors: Vec<PastError>,
     /// Why it is not called, and since when, while it cools down, is disabled or being probed.
     pub trouble: Option<UpstreamTrouble>,
+    /// How many of its newest calls in a row were in vain, as far as records tell; see [`Kind::is_in_vain`](crate::Kind::is_in_vain).
+    pub in_vain: u32,
     /// When it was last called for anything.
     pub last_call: Option<Moment>,
     /// When it is tried by itself if nobody asks for anything before; `None` while it is being tried.
@@ -157,6 +159,7 @@ impl Engine {
         let now = self.shared.timeline.now();
         // Its history ends with the state that it is in.
         state.note_state(upstream, now);
+        state.settle_calls(upstream);
         let status = state.dispatcher.upstream(now, upstream)?;
         let quota = state.dispatcher.quota(upstream)?.clone();
         let figures = state.figures(upstream, now)?;
@@ -174,6 +177,7 @@ impl Engine {
             last_error: side.last_error.clone(),
             errors: side.errors.newest(),
             trouble: side.trouble.clone(),
+            in_vain: side.in_vain(),
             last_call: side.new.last_call,
             probe_at: (side.probe_at < Moment::NEVER && can_be_tried).then_some(side.probe_at),
             since: side.since(&status),
@@ -274,6 +278,13 @@ impl State {
 }
 
 impl Side {
+    /// How many of its newest calls in a row were in vain. Those under way do not count.
+    fn in_vain(&self) -> u32 {
+        let ended = self.records.newest().filter_map(|record| record.end);
+        let in_vain = ended.take_while(|end| end.kind.is_in_vain()).count();
+        u32::try_from(in_vain).unwrap_or(u32::MAX)
+    }
+
     /// Since when it has been in its state. A disabled upstream is disabled from the first such cooldown on: failed
     /// probes in between change nothing for whoever looks.
     pub(crate) fn since(&self, status: &UpstreamStatus) -> Moment {

@@ -69,14 +69,27 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
     format!("{who} {words}.")
 }
 
-/// The sentence of a front whose calls pause because our own network is down; `failed` upstreams showed it.
-pub fn our_network(failed: usize, next: Moment, scene: &Scene<'_>) -> String {
-    let next = (scene.clock)(next, false);
-    let failed = grouped(failed as u64);
-    format!(
-        "{failed} upstreams fail at once, so this is our network: nobody was disabled. \
-         Next try {next}."
-    )
+/// That our own network is down, which `failed` upstreams showed; `paused` is until when no front makes a call.
+pub fn our_network(failed: usize, paused: Option<Moment>, scene: &Scene<'_>) -> String {
+    let next = match paused {
+        // Pauses are short, so to the second.
+        Some(until) => format!("Calls pause until {}.", (scene.clock)(until, true)),
+        None => "The next call will show whether it is back.".to_owned(),
+    };
+    let outage = outage(failed as u64);
+    format!("{outage} {next}")
+}
+
+/// What an outage of our own is known by, and what did not follow from it.
+pub(crate) fn outage(failed: u64) -> String {
+    match failed {
+        // Those that showed it may have been removed.
+        0 | 1 => "The fault is in our own network. Nothing was disabled.".to_owned(),
+        failed => format!(
+            "{} upstreams failed at once, so the fault is in our own network. None was disabled.",
+            grouped(failed)
+        ),
+    }
 }
 
 fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scene<'_>) -> String {

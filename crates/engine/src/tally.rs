@@ -76,6 +76,16 @@ impl Kind {
         }
     }
 
+    /// Whether the call was made and nobody knows more of the upstream than before: it may still be tried again, and our own
+    /// network may have been the cause.
+    pub fn is_in_vain(self) -> bool {
+        match self {
+            Self::Unavailable | Self::Broken | Self::TimedOut | Self::OurNetwork => true,
+            Self::Done | Self::No | Self::Again | Self::Throttled | Self::Rejected => false,
+            Self::Panicked | Self::Cut => false,
+        }
+    }
+
     /// Whether the call was made and came to nothing.
     pub fn is_failure(self) -> bool {
         self.group().is_some_and(|group| group != Group::Answered)

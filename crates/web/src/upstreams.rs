@@ -18,6 +18,7 @@ mod lookout;
 mod notice;
 mod numbers;
 mod one;
+mod outage;
 mod parts;
 mod query;
 mod reason;
@@ -45,7 +46,7 @@ pub(crate) use self::{
     json::attention,
     notice::Notice,
     numbers::{answer_time, escape},
-    sight::no_scene,
+    outage::outage,
     tidings::Tidings,
     times::Times,
     watch::{one_parts, one_rows, row_parts, summary_parts},

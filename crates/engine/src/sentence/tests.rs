@@ -573,18 +573,28 @@ fn a_call_that_a_stop_cut_off_says_so() {
 
 #[test]
 fn our_own_network_is_one_sentence_for_all() {
-    let words = {
+    let say = |failed, paused| {
         let scene = Scene {
             upstream: "",
             class: &|_| "",
             asker: &|_| None,
             clock: &clock,
         };
-        our_network(17, at(NOW + 960), &scene)
+        our_network(failed, paused, &scene)
     };
     assert_eq!(
-        words,
-        "17 upstreams fail at once, so this is our network: nobody was disabled. Next try 14:33."
+        say(17, Some(at(NOW + 960))),
+        "17 upstreams failed at once, so the fault is in our own network. None was disabled. \
+         Calls pause until 14:33:00."
+    );
+    assert_eq!(
+        say(2, None),
+        "2 upstreams failed at once, so the fault is in our own network. None was disabled. \
+         The next call will show whether it is back."
+    );
+    assert_eq!(
+        say(0, None),
+        "The fault is in our own network. Nothing was disabled. The next call will show whether it is back."
     );
 }
 

@@ -44,7 +44,11 @@ pub(super) fn ladder_in_words(sight: &Sight<'_>) -> String {
     let status = &sight.view.status;
     let failures = counted(status.failures, "failure", "failures");
     match (status.rung, status.failures) {
-        (0, 0) if last_try_failed(sight) => {
+        (0, 0) if failed_by_our_network(sight) => {
+            "Its last try failed. It does not count while our own network may be the cause."
+                .to_owned()
+        }
+        (0, 0) if sight.view.in_vain > 0 => {
             "Its last try failed. A call counts as failed once all its tries have, and none has \
                    since its last answer."
                 .to_owned()
@@ -61,11 +65,10 @@ pub(super) fn ladder_in_words(sight: &Sight<'_>) -> String {
     }
 }
 
-/// Whether the newest call that has ended was in vain, as far as records tell. It may be tried again before that is a failure.
-fn last_try_failed(sight: &Sight<'_>) -> bool {
-    let failed = [Kind::Unavailable, Kind::Broken, Kind::TimedOut];
+/// Whether the newest call that has ended was in vain and may have been so because of our own network.
+fn failed_by_our_network(sight: &Sight<'_>) -> bool {
     let last = sight.records.iter().find_map(|record| record.end);
-    last.is_some_and(|end| failed.contains(&end.kind))
+    last.is_some_and(|end| end.kind == Kind::OurNetwork)
 }
 
 /// Labels and values; values are HTML.

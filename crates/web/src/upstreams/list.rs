@@ -6,12 +6,13 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
-use weir_engine::{Standing, StateCounts, our_network};
+use weir_engine::{Standing, StateCounts};
 
 use super::{
     act,
     notice::Notice,
     numbers::{capital, grouped},
+    outage::outage,
     query::{UpstreamColumn, UpstreamsQuery},
     row::UpstreamLine,
     sight::Sight,
@@ -32,7 +33,7 @@ struct UpstreamsPage<'a> {
     /// HTML.
     summary: String,
     /// Our own network, in a sentence with times.
-    network: Vec<String>,
+    network: Option<String>,
     notice: Option<Notice>,
     fronts: Vec<FilterChoice>,
     states: Vec<FilterChoice>,
@@ -85,7 +86,7 @@ impl<'a> UpstreamsPage<'a> {
     fn new(app: &App, view: &'a UpstreamsQuery, visitor: &'a Visitor) -> Self {
         let all = Sight::all(app);
         let (_, summary) = summary_part(&counts_of(&all));
-        let network = network(app, &all);
+        let network = outage(app).map(|(words, times)| times.html(&words));
         let (fronts, states) = (fronts(app, &all, view), states(&all, view));
         let failing = all.iter().any(act::may_be_probed);
         let none_at_all = all.is_empty();
@@ -201,19 +202,6 @@ pub(super) fn summary_part(counts: &StateCounts) -> (String, String) {
 /// The same as text.
 pub(super) fn summary(sights: &[Sight<'_>]) -> String {
     words(&counts_of(sights))
-}
-
-/// A sentence for each front whose calls pause because of our own network.
-fn network(app: &App, all: &[Sight<'_>]) -> Vec<String> {
-    app.with_upstreams()
-        .filter_map(|(front, upstreams)| {
-            let figures = upstreams.engine().status();
-            let next = figures.counts.paused_until?;
-            let sight = all.iter().find(|sight| sight.front.name == front.name)?;
-            let words = sight.scene(|scene| our_network(figures.troubled, next, scene));
-            Some(sight.times.html(&words))
-        })
-        .collect()
 }
 
 fn fronts(app: &App, all: &[Sight<'_>], view: &UpstreamsQuery) -> Vec<FilterChoice> {

@@ -2,13 +2,9 @@
 
 use std::time::Duration;
 
-use weir_engine::{Scene, UpstreamCondition, dispatch::Moment, our_network};
+use weir_engine::{UpstreamCondition, dispatch::Moment};
 
-use super::{
-    path, reason,
-    sight::Sight,
-    times::{Times, at},
-};
+use super::{outage::outage, path, reason, sight::Sight, times::Times};
 use crate::{App, pages::overview};
 
 /// A view of all fronts that is cheap to take often, and the sentences of their pages.
@@ -75,21 +71,10 @@ impl Lookout {
         Some(overview::overloaded(front.title, &overload))
     }
 
-    /// The sentence of the page Upstreams about our own network, while calls pause because of it.
+    /// The sentence of the page Upstreams about our own network, while that is down.
     pub fn network(&self) -> Option<String> {
-        let mut fronts = self.0.with_upstreams();
-        fronts.find_map(|(front, upstreams)| {
-            let figures = upstreams.engine().status();
-            let next = figures.counts.paused_until?;
-            let scene = Scene {
-                upstream: front.title,
-                class: &|_| "",
-                asker: &|_| None,
-                clock: &|moment, _| at(moment),
-            };
-            let words = our_network(figures.troubled, next, &scene);
-            Some(self.times()?.plain(&words))
-        })
+        let (words, times) = outage(&self.0)?;
+        Some(times.plain(&words))
     }
 
     /// That our own network works again, and when it did not.

@@ -207,7 +207,9 @@ fn open(sight: &Sight<'_>) -> String {
             exactly(window.next)
         );
     }
-    let (day, failures) = (&sight.day, sight.view.status.failures);
+    // What our own network may have caused, or is tried again, is no failure, and yet it was in vain.
+    let (day, view) = (&sight.day, &sight.view);
+    let failures = view.status.failures.max(view.in_vain);
     let total = day.total();
     let answered = match total {
         0 => match sight.view.last_call {
@@ -240,10 +242,8 @@ fn open(sight: &Sight<'_>) -> String {
             grouped(failures),
             at(*when)
         ),
-        (None, failures) => {
-            let failures = counted(failures, "failure", "failures");
-            format!("{answered} {failures} in a row.")
-        }
+        (None, 1) => format!("{answered} Its last call failed."),
+        (None, failures) => format!("{answered} Its last {} calls failed.", grouped(failures)),
     }
 }
 

@@ -218,7 +218,7 @@ impl<'a> Sight<'a> {
 }
 
 /// A scene for sentences that are about no upstream; times become marks.
-pub(crate) fn no_scene() -> Scene<'static> {
+pub(super) fn no_scene() -> Scene<'static> {
     Scene {
         upstream: "",
         class: &|_| "",

@@ -1,10 +1,12 @@
 //! The opening sentence: which front is in trouble, why, and until when; or that all is well.
 
-use weir_engine::{Engine, Standing, dispatch::Moment, our_network, span};
+use weir_engine::{Engine, Standing, dispatch::Moment, span};
 
 use crate::{
-    App, CardOverload, CardState, contribution::Contributed, nodes::view::NodesView,
-    upstreams::Times,
+    App, CardOverload, CardState,
+    contribution::Contributed,
+    nodes::view::NodesView,
+    upstreams::{Times, outage},
 };
 
 /// Sentences with marks in place of times, each with the clock that its marks are read by.
@@ -22,9 +24,8 @@ impl Opening {
     }
 
     fn of_fronts(app: &App) -> Vec<(String, Option<Times>)> {
-        let network = network(app);
-        if !network.is_empty() {
-            return network;
+        if let Some((words, times)) = outage(app) {
+            return vec![(words, Some(times))];
         }
         let cards = app.fronts().iter();
         let cards = cards.filter_map(|front| Some((front, front.card.as_ref()?)));
@@ -77,31 +78,6 @@ struct Told<'a> {
 
 fn times(app: &App, engine: &Engine) -> Times {
     Times::new(engine, app.now(), app.shell().zone.clone())
-}
-
-/// That our own network is down, which explains everything else.
-fn network(app: &App) -> Vec<(String, Option<Times>)> {
-    let engines = app
-        .with_upstreams()
-        .map(|(_, upstreams)| upstreams.engine());
-    let down: Vec<_> = engines
-        .map(|engine| (engine, engine.status()))
-        .filter(|(_, figures)| figures.network_down)
-        .collect();
-    // The weather is the same for all fronts.
-    let count = down.iter().map(|(_, figures)| figures.troubled).max();
-    let next = down
-        .iter()
-        .filter_map(|(engine, figures)| Some((figures.counts.paused_until?, *engine)));
-    let Some((next, engine)) = next.min_by_key(|(next, _)| *next) else {
-        return Vec::new();
-    };
-    let words = our_network(
-        count.unwrap_or_default(),
-        next,
-        &crate::upstreams::no_scene(),
-    );
-    vec![(words, Some(times(app, engine)))]
 }
 
 /// Why a front is limited: what its upstreams are doing, and when the next one is back.

@@ -96,7 +96,7 @@ async fn overload_and_our_own_outage_are_told_as_on_the_pages() {
         sample.call(upstream, NoRoute).await;
     }
     let network = lookout.network().unwrap();
-    let (words, time) = network.split_once("Next try ").unwrap();
+    let (words, time) = network.split_once("Calls pause until ").unwrap();
     let page = visitor.get("/upstreams").await.body;
     assert!(
         page.contains(words) && page.contains(time.trim_end_matches('.')),

@@ -1,6 +1,6 @@
 //! What the pages show.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::http::{Method, StatusCode};
 use weir_engine::{
@@ -502,9 +502,60 @@ async fn our_own_outage_is_said_on_top() {
     let mut visitor = rig.visitor();
     visitor.sign_in(KEY).await;
     let page = visitor.get("/upstreams").await.body;
-    let words =
-        "2 upstreams fail at once, so this is our network: nobody was disabled. Next try <time";
+    let words = "2 upstreams failed at once, so the fault is in our own network. None was disabled. \
+                 Calls pause until <time";
     assert!(page.contains(words), "{page}");
+}
+
+#[tokio::test]
+async fn an_outage_is_said_until_somebody_answers_and_not_just_while_calls_pause() {
+    // A pause that is over at once, and no time in which it is not clear whose fault it is.
+    let moment = Duration::from_nanos(1);
+    let weather = Weather::new(2, moment, moment);
+    let sample = Sample::under(weather, "tracker", "tracker");
+    let upstreams = ["one", "two"].map(|name| sample.add(name));
+    for upstream in upstreams {
+        sample.let_be_open(upstream);
+        sample.call(upstream, Says(Outcome::Done, "")).await;
+    }
+    for upstream in [upstreams[1], upstreams[0], upstreams[1]] {
+        sample.call(upstream, NoRoute).await;
+    }
+    let figures = sample.engine.status();
+    assert!(figures.network_down && figures.counts.paused_until.is_none());
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let lookout = rig.app.porter().lookout();
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let words = "2 upstreams failed at once, so the fault is in our own network. None was disabled. \
+                 The next call will show whether it is back.";
+    for place in ["/", "/upstreams"] {
+        let page = visitor.get(place).await.body;
+        assert!(page.contains(words), "{place}: {page}");
+        assert!(!page.contains("is answering."), "{place}: {page}");
+    }
+    assert_eq!(lookout.network().as_deref(), Some(words));
+    for (name, answered, failed) in [
+        ("one", "1 of 2 calls", "Its last call failed"),
+        ("two", "1 of 3 calls", "Its last 2 calls failed"),
+    ] {
+        let page = visitor
+            .get(&format!("/upstreams/tracker/{name}"))
+            .await
+            .body;
+        let says = format!("{name} is open and answered {answered} in the last 24 hours. {failed}");
+        assert!(page.contains(&says), "{page}");
+        let words =
+            "Its last try failed. It does not count while our own network may be the cause.";
+        assert!(page.contains(words), "{page}");
+        assert!(!page.contains("It has not failed"), "{page}");
+    }
+    sample.call(upstreams[0], Says(Outcome::Done, "")).await;
+    for place in ["/", "/upstreams"] {
+        let page = visitor.get(place).await.body;
+        assert!(!page.contains("our own network"), "{place}: {page}");
+    }
+    assert_eq!(lookout.network(), None);
 }
 
 #[tokio::test]
