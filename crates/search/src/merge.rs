@@ -10,12 +10,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use weir_engine::dispatch::UpstreamId;
 use weir_search_proto::{InfoHash, Release};
 
 use crate::answer::IndexerAnswer;
 use crate::indexer::Indexer;
 
 /// One indexer's answer, as it goes into the list.
+#[derive(Clone)]
 pub(crate) struct MergeInput {
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) answer: Arc<IndexerAnswer>,
@@ -40,12 +42,27 @@ pub(crate) struct Merged {
     pub(crate) sources: SmallVec<[ReleaseSource; 2]>,
     /// The oldest time that a source gives: when it was really published. Seconds since 1970.
     pub(crate) published: i64,
+    /// Its position in the whole list, from which nothing was taken out.
+    pub(crate) place: u32,
+}
+
+/// An indexer of which nothing is listed although it answered: nobody could download it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SwitchedOff {
+    pub(crate) upstream: UpstreamId,
+    pub(crate) name: String,
+    /// As it is told to whoever asks.
+    pub(crate) reason: String,
 }
 
 /// The whole list. It keeps the answers that it points into.
 pub(crate) struct ReleaseList {
     pub(crate) contributions: Vec<MergeInput>,
     pub(crate) releases: Vec<Merged>,
+    /// How many there are with those that were taken out: programs turn pages of the whole list.
+    pub(crate) places: usize,
+    /// Those who were switched off since they answered.
+    pub(crate) off: Vec<SwitchedOff>,
     /// How many releases of each contribution are in the list, and how many it alone has.
     counts: Vec<(usize, usize)>,
 }
@@ -73,6 +90,8 @@ impl ReleaseList {
             counts: vec![(0, 0); contributions.len()],
             contributions,
             releases: Vec::new(),
+            places: 0,
+            off: Vec::new(),
         };
         let mut releases: Vec<Merged> = releases
             .into_iter()
@@ -84,17 +103,66 @@ impl ReleaseList {
             let newer = other.published.cmp(&one.published);
             newer.then_with(|| guid(one).cmp(guid(other)))
         });
+        for (place, merged) in (0..).zip(&mut releases) {
+            merged.place = place;
+        }
+        list.places = releases.len();
+        list.take(releases);
+        list
+    }
+
+    /// The list without what these have: a release that another indexer has too keeps that source.
+    pub(crate) fn without(&self, off: Vec<SwitchedOff>) -> Self {
+        let is_off = |source: &ReleaseSource| {
+            let upstream = self.indexer(*source).upstream;
+            off.iter().any(|off| off.upstream == upstream)
+        };
+        let left = self.releases.iter().filter_map(|merged| {
+            let mut left = merged.clone();
+            left.sources.retain(|source| !is_off(source));
+            (!left.sources.is_empty()).then_some(left)
+        });
+        let left = left.collect();
+        let mut list = Self {
+            contributions: self.contributions.clone(),
+            releases: Vec::new(),
+            places: self.places,
+            counts: vec![(0, 0); self.counts.len()],
+            off,
+        };
+        list.take(left);
+        list
+    }
+
+    fn take(&mut self, releases: Vec<Merged>) {
         for merged in &releases {
             for source in &merged.sources {
-                list.counts[usize::from(source.of)].0 += 1;
+                self.counts[usize::from(source.of)].0 += 1;
             }
             let of = merged.sources[0].of;
             if merged.sources.iter().all(|source| source.of == of) {
-                list.counts[usize::from(of)].1 += 1;
+                self.counts[usize::from(of)].1 += 1;
             }
         }
-        list.releases = releases;
-        list
+        self.releases = releases;
+    }
+
+    /// The releases at so many places from `offset` on. What was taken out leaves its place empty, so that nothing moves to a
+    /// page that was read already.
+    pub(crate) fn page(&self, offset: u32, limit: u32) -> impl Iterator<Item = &Merged> {
+        let end = offset.saturating_add(limit);
+        let first = self
+            .releases
+            .partition_point(|merged| merged.place < offset);
+        let rest = self.releases[first..].iter();
+        rest.take_while(move |merged| merged.place < end)
+    }
+
+    /// Why nothing is listed of an indexer that answered.
+    pub(crate) fn why_off(&self, indexer: &Indexer) -> Option<&str> {
+        let mut off = self.off.iter();
+        let off = off.find(|off| off.upstream == indexer.upstream)?;
+        Some(&off.reason)
     }
 
     pub(crate) fn at(&self, source: ReleaseSource) -> &Release {
@@ -136,7 +204,11 @@ impl ReleaseList {
             .iter()
             .filter_map(|source| self.at(*source).published);
         let published = dates.min().unwrap_or(0);
-        Merged { sources, published }
+        Merged {
+            sources,
+            published,
+            place: 0,
+        }
     }
 }
 

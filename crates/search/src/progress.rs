@@ -39,8 +39,13 @@ pub(crate) struct Progress {
 impl Progress {
     /// `now` is the wall time in seconds since 1970.
     pub(crate) fn of(search: &Search, list: &ReleaseList, now: i64) -> Self {
-        let parts = search.parts();
-        let tally = search.tally();
+        let mut parts = search.parts();
+        for part in &mut parts {
+            if let Some(reason) = list.why_off(&part.indexer) {
+                part.switched_off(reason);
+            }
+        }
+        let tally = search.tally_of(&parts);
         let stopped = search.stop.is_cancelled();
         let deadline = search.question.deadline;
         let elapsed = search.began_at.elapsed();
@@ -51,7 +56,9 @@ impl Progress {
         let line = |(part, cost): (&IndexerPart, &Cost)| {
             let (releases, _) = list.counts_of(&part.indexer);
             let shared_with = cost.shared_with.clone();
-            IndexerLine::new(part, shared_with, releases, finished, now)
+            let mut line = IndexerLine::new(part, shared_with, releases, finished, now);
+            line.hidden = list.why_off(&part.indexer).is_some();
+            line
         };
         let lines: Vec<IndexerLine> = parts.iter().zip(&*costs.borrow()).map(line).collect();
         Self {

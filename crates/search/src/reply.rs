@@ -143,19 +143,13 @@ pub(crate) fn feed(
         link: &link,
         self_url: &self_url,
         offset: page.offset.into(),
-        total: list.releases.len() as u64,
+        total: list.places as u64,
         skipped: &frozen.skipped,
         limits: None,
     };
-    let shown = list
-        .releases
-        .iter()
-        .skip(page.offset as usize)
-        .take(page.limit as usize)
-        // What can no longer be offered leaves its place empty, so that nothing moves to a page that was read already.
-        .filter_map(|merged| frozen.offered(merged));
-    let shown: Vec<FeedItem<'_>> = shown
-        .map(|merged| FeedItem::new(links, list, &merged, origin))
+    let shown: Vec<FeedItem<'_>> = list
+        .page(page.offset, page.limit)
+        .map(|merged| FeedItem::new(links, list, merged, origin))
         .collect();
     let items = || shown.iter().map(|shown| shown.item(scope.protocol));
     let mut response = document(

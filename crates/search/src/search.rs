@@ -231,17 +231,13 @@ impl Search {
         let _ = tokio::time::timeout_at(until, all).await;
     }
 
-    /// The figures as they are now. Calls may be counted later; see [`Bill`].
-    pub(crate) fn tally(&self) -> SearchTally {
-        self.tally_of(&self.parts())
-    }
-
     /// The figures as whoever asked is told of them.
     pub(crate) fn told_tally(&self) -> SearchTally {
         self.tally_of(self.told())
     }
 
-    fn tally_of(&self, parts: &[IndexerPart]) -> SearchTally {
+    /// The figures of these parts. Calls may be counted later; see [`Bill`].
+    pub(crate) fn tally_of(&self, parts: &[IndexerPart]) -> SearchTally {
         let mut tally = SearchTally::default();
         for part in parts {
             tally.asked += 1;

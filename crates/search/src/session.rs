@@ -1,16 +1,14 @@
 //! Answers of which the next pages may be asked for: for some minutes they stay as they were.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use weir_engine::dispatch::UpstreamId;
 use weir_search_proto::{Query, Skipped};
 
-use crate::merge::{Merged, ReleaseList, ReleaseSource};
+use crate::merge::ReleaseList;
 
 /// Answers that are kept, however small: clients that turn pages are few.
 const MOST: usize = 500;
@@ -29,22 +27,6 @@ pub(crate) struct SessionKey {
 pub(crate) struct Frozen {
     pub(crate) list: Arc<ReleaseList>,
     pub(crate) skipped: Vec<Skipped>,
-    /// Those that an operator has switched off since.
-    pub(crate) off: Vec<UpstreamId>,
-}
-
-impl Frozen {
-    /// A release of the list with the sources that can be offered; `None` if there is none left.
-    pub(crate) fn offered<'a>(&self, merged: &'a Merged) -> Option<Cow<'a, Merged>> {
-        let is_off =
-            |source: &ReleaseSource| self.off.contains(&self.list.indexer(*source).upstream);
-        if !merged.sources.iter().any(is_off) {
-            return Some(Cow::Borrowed(merged));
-        }
-        let mut left = merged.clone();
-        left.sources.retain(|source| !is_off(source));
-        (!left.sources.is_empty()).then_some(Cow::Owned(left))
-    }
 }
 
 /// The answers whose next pages may be asked for.
@@ -105,7 +87,6 @@ mod tests {
         Arc::new(Frozen {
             list: Arc::new(ReleaseList::of(vec![answer], |_, _| true)),
             skipped: Vec::new(),
-            off: Vec::new(),
         })
     }
 

@@ -12,7 +12,7 @@ use crate::downloads::Downloads;
 use crate::fanout::Fanout;
 use crate::form::SearchForm;
 use crate::indexer::Indexer;
-use crate::merge::ReleaseList;
+use crate::merge::{ReleaseList, SwitchedOff};
 use crate::model::Model;
 use crate::policy::INTERACTIVE;
 use crate::program::Program;
@@ -20,6 +20,7 @@ use crate::progress::Progress;
 use crate::search::{Search, SearchQuestion};
 use crate::searches::Searches;
 use crate::session::Sessions;
+use crate::unanswered::why;
 
 /// How often old things are let go of. All that is let go of is bounded by itself as well.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -94,9 +95,36 @@ impl Views {
         names.join(", ")
     }
 
-    /// All releases of a search that are there now.
+    /// All releases of a search that can be offered now.
     pub(crate) fn list(&self, search: &Search) -> Arc<ReleaseList> {
-        self.fanout.list(search)
+        self.offered(&self.fanout.list(search))
+    }
+
+    /// A list without what nobody could download any more, because its indexer was switched off since it answered. Whoever
+    /// shows a list that was made before goes through here.
+    pub(crate) fn offered(&self, list: &Arc<ReleaseList>) -> Arc<ReleaseList> {
+        let engine = &self.model.engine;
+        let contributions = list.contributions.iter();
+        let off = contributions.filter_map(|contribution| {
+            let indexer = &contribution.indexer;
+            let (_, wait) = engine.next_wait(indexer.upstream, INTERACTIVE, Budget::Query);
+            if wait != Some(Wait::Off) {
+                return None;
+            }
+            let view = engine.upstream(indexer.upstream);
+            let switched = view.and_then(|view| view.off);
+            let cause = switched.as_ref().map(|switched| &*switched.reason);
+            Some(SwitchedOff {
+                upstream: indexer.upstream,
+                name: indexer.name().to_owned(),
+                reason: why(Wait::Off, cause),
+            })
+        });
+        let off: Vec<_> = off.collect();
+        match off.is_empty() {
+            true => list.clone(),
+            false => Arc::new(list.without(off)),
+        }
     }
 
     /// How far a search is.

@@ -7,8 +7,6 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
-use weir_engine::Engine;
-use weir_engine::dispatch::Wait;
 use weir_search_proto::error::code;
 use weir_search_proto::{
     ErrorDocument, Format, Parsed, Protocol, Request, SearchRequest, Skipped, parse_request,
@@ -21,7 +19,6 @@ use crate::reply::{self, FeedPage};
 use crate::scope::{self, Scope};
 use crate::search::{PartState, Search, SearchQuestion};
 use crate::session::{Frozen, SessionKey};
-use crate::unanswered::why;
 use crate::views::Views;
 use crate::words::unix;
 
@@ -160,7 +157,7 @@ impl FeedRequest {
         if asked.offset > 0
             && let Some(frozen) = views.sessions.find(&key, rules.session)
         {
-            return link(&offered(&views.model.engine, &frozen));
+            return link(&still_offered(views, &frozen));
         }
         let user_agent = text(&self.headers, "user-agent");
         let class = program::class(
@@ -183,7 +180,8 @@ impl FeedRequest {
         views.fanout.remember(&search, scope.name.clone());
         views.fanout.told_by(&search).await;
         let tally = search.told_tally();
-        let list = views.list(&search);
+        // With what the history says of it. Whoever is switched off in these seconds is missing from the next page on.
+        let list = views.fanout.list(&search);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
             let Some(seconds) = views.earliest(&search.wanted(), class) else {
@@ -196,7 +194,6 @@ impl FeedRequest {
         let frozen = Arc::new(Frozen {
             list,
             skipped: skipped(&search),
-            off: Vec::new(),
         });
         let (life, most) = (rules.session, views.model.memory);
         views.sessions.keep(key, frozen.clone(), life, most);
@@ -213,29 +210,18 @@ fn wait(text: &str) -> Option<Duration> {
 }
 
 /// A kept answer as it can be offered now: whoever was switched off since is named, and nothing of theirs is listed.
-fn offered(engine: &Engine, frozen: &Frozen) -> Frozen {
-    let (mut skipped, mut off) = (frozen.skipped.clone(), Vec::new());
-    for contribution in &frozen.list.contributions {
-        let indexer = &contribution.indexer;
-        let Some(view) = engine.upstream(indexer.upstream) else {
-            continue;
-        };
-        let Some(switched) = view.off else {
-            continue;
-        };
-        off.push(indexer.upstream);
-        skipped.retain(|skipped| skipped.indexer != indexer.name());
+fn still_offered(views: &Views, frozen: &Frozen) -> Frozen {
+    let list = views.offered(&frozen.list);
+    let mut skipped = frozen.skipped.clone();
+    for off in &list.off {
+        skipped.retain(|skipped| skipped.indexer != off.name);
         skipped.push(Skipped {
-            indexer: indexer.name().to_owned(),
-            reason: why(Wait::Off, Some(&switched.reason)),
+            indexer: off.name.clone(),
+            reason: off.reason.clone(),
             until: None,
         });
     }
-    Frozen {
-        list: frozen.list.clone(),
-        skipped,
-        off,
-    }
+    Frozen { list, skipped }
 }
 
 /// Who has no part of an answer, or only an old one, and why.

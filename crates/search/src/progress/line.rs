@@ -24,6 +24,8 @@ pub(crate) struct IndexerLine {
     shared_with: Option<String>,
     /// It gives releases, fresh or old.
     pub(crate) gives: bool,
+    /// It answered, and was switched off since.
+    pub(super) hidden: bool,
     finished: bool,
 }
 
@@ -82,6 +84,7 @@ impl IndexerLine {
             age,
             shared_with,
             gives: part.gives(),
+            hidden: false,
             finished,
         }
     }
@@ -110,6 +113,7 @@ impl IndexerLine {
     /// Why it has no answer of now, in a sentence that a time may follow.
     pub(crate) fn note(&self) -> String {
         match self.stage {
+            _ if self.hidden => format!("Not listed: {}", self.reason),
             Stage::Skipped => format!("Not asked: {}", self.reason),
             Stage::Answered | Stage::Shared if self.late => {
                 "It answered after the deadline; its results are kept for the next search"

@@ -144,6 +144,17 @@ impl IndexerPart {
         })
     }
 
+    /// Nothing of its answer is offered any more, for this reason.
+    pub(crate) fn switched_off(&mut self, reason: &str) {
+        self.stale = None;
+        if matches!(self.state, PartState::Answered { .. }) {
+            self.state = PartState::Skipped {
+                reason: reason.to_owned(),
+                until: None,
+            };
+        }
+    }
+
     /// Whether its answer is part of the list, fresh or old.
     pub(crate) fn gives(&self) -> bool {
         matches!(self.state, PartState::Answered { .. }) || self.stale.is_some()

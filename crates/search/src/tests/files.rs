@@ -479,3 +479,83 @@ async fn a_later_page_lists_nothing_of_what_was_switched_off_meanwhile() {
     assert_eq!(page.titles(), whole.titles()[6..]);
     assert_eq!(page.reason("a"), "");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_kept_search_offers_nothing_of_what_was_switched_off_meanwhile() {
+    let network = Network::new();
+    let mut indexers = Vec::new();
+    for numbers in [1..7, 4..10] {
+        let number = u8::try_from(indexers.len() + 1).expect("few");
+        indexers.push(indexer(&network, number, Setup::with(numbers)).await);
+    }
+    let mut config = named(&indexers);
+    config.indexers[0].priority = 1;
+    let world = World::new(network.ground(), &config);
+    let key = [("x-api-key", KEY), ("content-type", "application/json")];
+    let begun = world
+        .submit(axum::http::Method::POST, "/api/v1/searches", &key, "{}")
+        .await;
+    let begun: serde_json::Value = serde_json::from_str(&begun.body).expect("JSON");
+    let id = begun["id"].as_str().expect("an ID");
+    let (api, page) = (format!("/api/v1/searches/{id}"), format!("/search?id={id}"));
+    world.until(20 * SECOND).await;
+    let before = world.json(&api).await;
+    assert_eq!(
+        (&before["results"], &before["answered"]),
+        (&9.into(), &2.into())
+    );
+    let off = world.view("a").figures.upstream;
+    world.engine.switch_off(off, "account renewal", "operator");
+    let after = world.json(&api).await;
+    let reason = "switched off by an operator: account renewal";
+    assert_eq!(
+        (&after["results"], &after["matching"]),
+        (&6.into(), &6.into())
+    );
+    assert_eq!(
+        (&after["answered"], &after["skipped"]),
+        (&1.into(), &1.into())
+    );
+    let line = &after["indexers"][0];
+    assert_eq!(
+        (&line["state"], &line["reason"]),
+        (&"skipped".into(), &reason.into())
+    );
+    assert_eq!(line["note"], format!("Not listed: {reason}"));
+    let releases = after["releases"].as_array().expect("a list");
+    assert_eq!(releases.len(), 6, "what the other has too stays");
+    for release in releases {
+        assert_eq!(
+            release["sources"].as_array().map(Vec::len),
+            Some(1),
+            "{release}"
+        );
+        assert_eq!(release["sources"][0]["indexer"], "b");
+        let link = release["download"].as_str().expect("a link");
+        assert_eq!(world.get(&path(link)).await.status, 200);
+    }
+    assert_eq!(indexers[0].grabs().len(), 0);
+    let listed = world.json("/api/v1/searches").await;
+    assert_eq!(listed["searches"][0]["results"], 6);
+    let events = world.get(&format!("{api}/events")).await.body;
+    assert!(
+        events.contains("\"results\":6") && events.contains(reason),
+        "{events}"
+    );
+    for part in ["", "&part=releases"] {
+        let shown = world.get(&format!("{page}{part}")).await.body;
+        assert!(shown.contains("6 releases"), "{shown}");
+        // The line of the indexer is there, and no release of it.
+        assert_eq!(
+            shown.matches("/dl/").count(),
+            2 * 6,
+            "a button and a source each"
+        );
+        assert_eq!(
+            shown.contains(&format!("Not listed: {reason}")),
+            part.is_empty()
+        );
+    }
+    world.engine.switch_on(off);
+    assert_eq!(world.json(&api).await["results"], 9, "all of it is back");
+}

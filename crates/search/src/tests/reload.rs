@@ -208,7 +208,7 @@ async fn a_call_that_may_take_longer_now_is_shared_as_long() {
     world.begin("t=search&q=some", INTERACTIVE);
     world.until(36 * SECOND).await;
     assert_eq!(indexers[0].searches().len(), 1);
-    assert_eq!(search.tally().answered, 1);
+    assert_eq!(search.tally_of(&search.parts()).answered, 1);
 }
 
 /// Who waited for the turn of the old address is told; none of their calls is made there any more.
