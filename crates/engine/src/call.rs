@@ -26,6 +26,12 @@ pub trait Call: Send + Sync + 'static {
         About::Nothing
     }
 
+    /// Since when it is waited for, if its front submitted it for a later time because the upstream had asked for that: then it
+    /// was not called at once, although it was not queued. Called under the engine's lock, so it must only copy.
+    fn held_since(&self) -> Option<Moment> {
+        None
+    }
+
     /// What it asks, if other nodes may ask the same: then one of them makes the call, and the others take its answer.
     /// Called under the engine's lock, so it must only copy.
     fn question(&self) -> Option<SharedQuestion> {

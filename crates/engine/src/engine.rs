@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use weir_dispatch::{
-    Class, Dispatcher, Job, JobId, JobKey, Moment, Policy, Skip, UpstreamId, What,
+    Class, Dispatcher, Job, JobId, JobKey, Moment, Policy, Skip, UpstreamId, Wait, What,
 };
 
 use crate::askers::Askers;
@@ -333,6 +333,21 @@ impl Engine {
             let end = state.dispatcher.note_skip(now, job, skip);
             state.counters.end_unsent(&without_record(end, now));
             if let Some(record) = state.take_noted(about, Some(got)) {
+                state.explain_noted(job.upstream, record.number, cause.into());
+            }
+        });
+    }
+
+    /// Records that a job which the front is about to submit for a later time is not called before then, and why.
+    pub fn note_wait(&self, job: &Job, about: &About, cause: &str) {
+        self.shared.with(|state, now, _| {
+            let waits = What::Waits {
+                reason: Wait::Cooldown,
+                until: job.not_before,
+                full: None,
+            };
+            state.dispatcher.note_other(now, job, waits);
+            if let Some(record) = state.take_noted(about, None) {
                 state.explain_noted(job.upstream, record.number, cause.into());
             }
         });

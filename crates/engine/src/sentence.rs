@@ -157,7 +157,8 @@ fn waits(
         (Wait::Off, _) => "waits: an operator switched it off".to_owned(),
         (Wait::Cooldown, _) => {
             let next = (scene.clock)(until, true);
-            format!("waits for its cooldown to end at {next}{}", cause(record))
+            let whom = format!("{}{}", for_asker(record, scene), about(record));
+            format!("cannot be called{whom} before {next}{}", cause(record))
         }
         (Wait::Gap, _) => {
             let next = (scene.clock)(until, true);

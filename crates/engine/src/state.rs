@@ -253,12 +253,12 @@ impl State {
 
     fn record(&mut self, decision: &Decision, submitted: Option<&dyn Call>) {
         let payload = decision.job.and_then(|job| self.payloads.find(job));
-        let about = match (payload, submitted) {
-            (Some(payload), _) => payload.call.about(),
-            (None, Some(call)) => call.about(),
-            (None, None) => About::Nothing,
+        let (about, held) = match (payload, submitted) {
+            (Some(payload), _) => (payload.call.about(), payload.call.held_since()),
+            (None, Some(call)) => (call.about(), None),
+            (None, None) => (About::Nothing, None),
         };
-        let record = self.record_about(decision, about);
+        let record = self.record_about(&with_wait(decision, held), about);
         if matches!(decision.what, What::Skipped(_)) {
             let skipped = record.skipped().map(Arc::new);
             self.skipped
@@ -406,6 +406,24 @@ impl State {
             kept,
         })
     }
+}
+
+/// A decision as its record tells it: a call that was held back before it came into the queue was not made at once.
+fn with_wait(decision: &Decision, held_since: Option<Moment>) -> Decision {
+    let mut told = *decision;
+    if let (
+        What::Started {
+            waited,
+            reason,
+            attempt: 1,
+        },
+        Some(since),
+    ) = (&mut told.what, held_since)
+    {
+        *waited = since.until(decision.at);
+        reason.get_or_insert(Wait::Cooldown);
+    }
+    told
 }
 
 /// An end of which nothing was recorded.

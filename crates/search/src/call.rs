@@ -64,6 +64,8 @@ pub(crate) struct FileCall {
     pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) url: SecretUrl,
+    /// Since when it is waited for, if whoever has the files had asked for a pause.
+    pub(crate) held: Option<Moment>,
     pub(crate) landing: Landing<(UpstreamId, Digest), FileAnswer>,
 }
 
@@ -351,6 +353,10 @@ impl Call for FileCall {
             self.landing.tell(answer);
             outcome
         })
+    }
+
+    fn held_since(&self) -> Option<Moment> {
+        self.held
     }
 
     fn about(&self) -> About {

@@ -105,7 +105,9 @@ impl Downloads {
         link: &Link,
         asker: Asker,
     ) -> Result<Grab, NoFile> {
+        // Nobody is called for it, so it is served whatever holds its indexer: it is what the indexer once answered.
         if link.url.starts_with("magnet:") {
+            self.model.engine.count_from_memory(1);
             return Ok(Grab::Magnet(link.url.clone()));
         }
         // A client that is sent on must not be sent to a file of its own, or to another program.
@@ -152,13 +154,23 @@ impl Downloads {
         }
         // After the cache: what is there costs nobody a turn.
         self.check_wait(indexer, &job)?;
+        let (key, now) = ((indexer.upstream, key), model.now());
         // What the host of the files said, the engine does not know.
-        tokio::time::sleep(indexer.no_files_for(model.now())).await;
-        let follower = self.files.join((indexer.upstream, key), job, |landing| {
+        let pause = indexer.no_files_for(now);
+        let held = (!pause.is_zero()).then_some(now);
+        let job = Job {
+            not_before: held.map_or(job.not_before, |now| now + pause),
+            ..job
+        };
+        if held.is_some() && !self.files.is_under_way(&key) {
+            model.engine.note_wait(&job, &about_file(), NO_FILES);
+        }
+        let follower = self.files.join(key, job, |landing| {
             Some(Arc::new(FileCall {
                 model: model.clone(),
                 indexer: indexer.clone(),
                 url,
+                held,
                 landing,
             }))
         });

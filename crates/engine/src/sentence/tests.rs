@@ -147,7 +147,7 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             waits(Wait::Cooldown, 7),
-            "harbor waits for its cooldown to end at 14:17:07.",
+            "harbor cannot be called for Sonarr before 14:17:07.",
         ),
         (
             cooling_down(Cause::Throttled, 900, 0, 60),

@@ -93,6 +93,70 @@ async fn a_short_cooldown_of_a_host_of_files_is_waited_for() {
     indexers[0].set_files(Files::Good);
     let given = world.get(&path(&links[1])).await;
     assert_eq!((given.status, given.took), (200, 10 * SECOND));
+    // What for, and how long, is recorded: when it began to wait, and when it was called.
+    let all = world
+        .json("/api/v1/decisions?front=search&upstream=a")
+        .await;
+    let rows = all["decisions"].as_array().expect("a list").iter();
+    let rows: Vec<_> = rows.filter(|row| row["about"] == "a file").collect();
+    assert_eq!(
+        (&rows[1]["kind"], &rows[1]["asker"]),
+        (&"waits".into(), &"Sonarr".into())
+    );
+    assert_eq!(rows[1]["cause"], "it asked us to wait with downloads");
+    let sentence = |number: usize| rows[number]["sentence"].as_str().expect("a sentence");
+    let waits = "a cannot be called for Sonarr (a file) before ";
+    assert!(sentence(1).starts_with(waits), "{}", sentence(1));
+    assert!(
+        sentence(1).ends_with(", because it asked us to wait with downloads."),
+        "{}",
+        sentence(1)
+    );
+    let called = "a was called for Sonarr (a file) after 10 s of cooldown";
+    assert!(sentence(0).starts_with(called), "{}", sentence(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_that_waits_for_a_host_of_files_ends_when_weir_stops() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let config = elsewhere(&network, named(&indexers));
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    indexers[0].set_files(Files::Status(429, RetryAfter::Seconds(10)));
+    world.get(&path(&links[0])).await;
+    let target = path(&links[1]);
+    let (given, ()) = tokio::join!(world.get(&target), async {
+        turn().await;
+        world.front.stop(SECOND).await;
+    });
+    assert_eq!(given.status, 502, "{}", given.body);
+    assert!(given.took < 2 * SECOND, "{:?}", given.took);
+    assert_eq!(indexers[0].grabs().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_magnet_link_is_answered_from_memory_also_when_its_indexer_is_switched_off() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    let magnet = "magnet:?xt=urn:btih:0000000000000000000000000000000000000abc";
+    let token = world.front.views.model.links.seal("a", magnet);
+    let link = format!("/dl/{token}/some.torrent");
+    let off = world.view("a").figures.upstream;
+    for number in 1..=2 {
+        let given = world.get(&link).await;
+        assert_eq!(given.status, 302, "{}", given.body);
+        assert_eq!(given.location.as_deref(), Some(magnet));
+        let counters = world.engine.status().counters;
+        assert_eq!((counters.asked, counters.from_memory), (number, number));
+        world.engine.switch_off(off, "account renewal", "operator");
+    }
+    assert_eq!(indexers[0].seen().len(), 0);
+    let rows = world.json("/api/v1/history?kind=grabs").await;
+    let rows = rows["grabs"].as_array().expect("a list").clone();
+    let what: Vec<_> = rows.iter().map(|row| &row["what"]).collect();
+    assert_eq!(what, ["magnet", "magnet"]);
 }
 
 #[tokio::test(start_paused = true)]
