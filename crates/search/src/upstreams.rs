@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use weir_engine::dispatch::UpstreamId;
+use weir_engine::words::counted;
 use weir_engine::{Call, Engine, Listed};
 use weir_web::Upstreams;
 
@@ -113,8 +114,11 @@ impl Upstreams for IndexerViews {
         let since = model.wall() - WEEK;
         if let Ok(found) = model.history.yield_of(indexer.name(), since) {
             let found = format!(
-                "{} releases in {} searches, {} of them nowhere else; {} downloads",
-                found.releases, found.searches, found.alone, found.grabs
+                "{} in {}, {} of them nowhere else; {}",
+                counted(found.releases.unsigned_abs(), "release", "releases"),
+                counted(found.searches.unsigned_abs(), "search", "searches"),
+                found.alone,
+                counted(found.grabs.unsigned_abs(), "download", "downloads"),
             );
             facts.push(("In seven days".to_owned(), found));
         }

@@ -68,6 +68,17 @@ fn refused(decision: &OwnDecision) -> String {
         (2.., Some(_)) => "last ",
         _ => "",
     };
+    if &*decision.own.about == about::DOWNLOAD {
+        let latest = match decision.count {
+            1 => String::new(),
+            _ => example(decision, ", most recently of "),
+        };
+        let told = decision.own.retry.map_or_else(String::new, |retry| {
+            format!(" It was {last}told to retry in {}.", told(retry))
+        });
+        let (what, why) = (subject(decision), why(decision));
+        return format!("{what} refused{latest}: {why}.{told}");
+    }
     let told = decision.own.retry.map_or_else(String::new, |retry| {
         format!(", {last}told to retry in {}", told(retry))
     });
@@ -115,7 +126,10 @@ fn why(decision: &OwnDecision) -> String {
     match own.reason {
         OwnReason::Repeated => "done before".to_owned(),
         OwnReason::TooMany if *own.about == *about::DOWNLOAD => {
-            format!("{} asked for more than {limit} in a minute", who(decision))
+            format!(
+                "{} asked for more than {limit} files in a minute",
+                who(decision)
+            )
         }
         OwnReason::TooMany => format!(
             "{} sent more than {limit} events in a minute",
@@ -282,8 +296,8 @@ mod tests {
         assert_eq!(
             both(one),
             [
-                "Download of Some.Show.S01E01 refused: 203.0.113.7 asked for more than 120 in a minute, told to retry in 12 s.",
-                "1,000 downloads refused: 203.0.113.7 asked for more than 120 in a minute, last told to retry in 12 s; most recently of Some.Show.S01E01.",
+                "Download of Some.Show.S01E01 refused: 203.0.113.7 asked for more than 120 files in a minute. It was told to retry in 12 s.",
+                "1,000 downloads refused, most recently of Some.Show.S01E01: 203.0.113.7 asked for more than 120 files in a minute. It was last told to retry in 12 s.",
             ]
         );
     }

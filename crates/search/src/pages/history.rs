@@ -146,7 +146,7 @@ impl<'a> HistoryPage<'a> {
             node: visitor.node_name(),
             tabs: [
                 ("Searches", tab(""), !view.grabs()),
-                ("Grabs", tab("grabs"), view.grabs()),
+                ("Downloads", tab("grabs"), view.grabs()),
             ],
             empty: programs.is_empty(),
             programs: choices(programs, &view.program),

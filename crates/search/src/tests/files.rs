@@ -218,11 +218,14 @@ async fn downloads_that_are_too_many_are_told_as_one_decision_of_the_front() {
     );
     assert_eq!(row["told_retry_seconds"].to_string(), told);
     let words = format!(
-        "3 downloads refused: 127.0.0.1 asked for more than 2 in a minute, last told to retry in {told} s; \
-         most recently of "
+        ": 127.0.0.1 asked for more than 2 files in a minute. It was last told to retry in {told} s."
     );
     let sentence = row["sentence"].as_str().expect("a sentence");
-    assert!(sentence.starts_with(&words), "{words} in {sentence}");
+    assert!(
+        sentence.starts_with("3 downloads refused, most recently of ")
+            && sentence.ends_with(&words),
+        "{words} in {sentence}"
+    );
     let overview = world.get("/").await.body;
     assert!(
         super::agree::text(&overview).contains(sentence),

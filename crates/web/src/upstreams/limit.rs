@@ -51,7 +51,7 @@ impl UpstreamLimit {
         .collect()
     }
 
-    /// `hour`, `5 min`; `grabs` or `grabs 30 d` for limits on grabs, which are mostly per day. No word is longer than
+    /// `hour`, `5 min`; `files` or `files 30 d` for limits on downloads, which are mostly per day. No word is longer than
     /// the place before a meter.
     pub(super) fn label(self) -> String {
         let name = match self.window.window {
@@ -59,8 +59,8 @@ impl UpstreamLimit {
             window => window_name(window).replace(" days", " d"),
         };
         match (self.grabs, self.window.window) {
-            (true, Window::DAY) => "grabs".to_owned(),
-            (true, _) => format!("grabs {name}"),
+            (true, Window::DAY) => "files".to_owned(),
+            (true, _) => format!("files {name}"),
             (false, _) => name,
         }
     }
@@ -73,7 +73,7 @@ impl UpstreamLimit {
 
     /// `41 of 300 calls in the last 5 min`.
     pub(super) fn said(self) -> String {
-        let what = if self.grabs { "grabs" } else { "calls" };
+        let what = if self.grabs { "downloads" } else { "calls" };
         format!("{} {what} {}", self.used(), within(self.window.window))
     }
 

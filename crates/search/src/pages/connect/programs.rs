@@ -21,7 +21,7 @@ const URLS: &[(&str, &str)] = &[
 ];
 
 /// Where they ask for it.
-const ARR: &str = "Settings, Indexers, +, Torznab (or Newznab for Usenet): URL, API Path, API Key";
+const ARR: &str = "Settings, Indexers, +, Torznab (or Newznab for Usenet): URL, API Key; API Path is among the advanced settings and already right";
 
 const fn arr(name: &'static str, anchor: &'static str) -> KnownProgram {
     KnownProgram {
@@ -41,14 +41,14 @@ pub(super) const KNOWN: [KnownProgram; 10] = [
     KnownProgram {
         name: "Prowlarr",
         anchor: "prowlarr",
-        path: "Indexers, Add Indexer, Generic Torznab (or Generic Newznab): Url, API Path, API Key",
+        path: "Indexers, Add Indexer, Generic Torznab (or Generic Newznab): URL, API Key; API Path is among the advanced settings and already right",
         fields: URLS,
         note: "To put Weir in Prowlarr’s own place, give programs that know Prowlarr the address with /prowlarr.",
     },
     KnownProgram {
         name: "qui",
         anchor: "qui",
-        path: "Settings, Indexers: discover from Prowlarr or Jackett, or add one by its URL; API key",
+        path: "Settings, Indexers, Discover: server URL and API key of Prowlarr or Jackett. Or Add single: the Torznab URL and API key",
         fields: &[
             ("Prowlarr URL", "/prowlarr"),
             ("Jackett URL", "/jackett"),
@@ -59,7 +59,7 @@ pub(super) const KNOWN: [KnownProgram; 10] = [
     KnownProgram {
         name: "autobrr",
         anchor: "autobrr",
-        path: "Settings, Indexers, Generic Torznab (or Generic Newznab): URL, API Key; then enable it under Settings, Feeds",
+        path: "Settings, Indexers, Add new, Generic Torznab (or Generic Newznab; older versions: Torznab Generic): URL, API key. Then enable its feed under Settings, Feeds",
         fields: &[
             ("Torznab URL", "/torznab/api"),
             ("Newznab URL", "/newznab/api"),
@@ -87,7 +87,7 @@ pub(super) const KNOWN: [KnownProgram; 10] = [
             ),
             ("rss", "/torznab/api?t=search&apikey=KEY"),
         ],
-        note: "Some versions call url website. The page that shows a new key has these lines with the key filled in.",
+        note: "Older versions call url website. The page that shows a new key has these lines with the key filled in.",
     },
     KnownProgram {
         name: "qBittorrent",

@@ -97,6 +97,9 @@ fn why(app: &App, front: &Contributed) -> Option<(String, Times)> {
     Some((words, times))
 }
 
+/// What is said of an upstream that was never called, or has answered nothing so far.
+const NOT_YET: &str = "has not answered yet";
+
 /// `is answering from cache only: all 7 indexers are cooling down. Next one back at 14:32, in 6 min.` Of upstreams of a kind
 /// that are switched off, what is cached is served or not.
 fn limited(
@@ -110,11 +113,7 @@ fn limited(
         (Standing::Cooldown, "is cooling down", "are cooling down"),
         (Standing::Disabled, "is disabled", "are disabled"),
         (Standing::Manual, "is off", "are off"),
-        (
-            Standing::Untried,
-            "has not answered yet",
-            "have not answered yet",
-        ),
+        (Standing::Untried, NOT_YET, "have not answered yet"),
     ];
     let groups: Vec<(usize, &str, &str)> = groups
         .into_iter()
@@ -129,6 +128,11 @@ fn limited(
     }
     let why = match groups.as_slice() {
         [(_, one, _)] if total == 1 => format!("its only {kind} {one}"),
+        [(_, one, _)] if total == 2 && *one == NOT_YET => {
+            format!("neither {kind} has answered yet")
+        }
+        [(_, _, more)] if total == 2 => format!("both {kind}s {more}"),
+        [(_, one, _)] if *one == NOT_YET => format!("none of its {total} {kind}s has answered yet"),
         [(_, _, more)] => format!("all {total} {kind}s {more}"),
         several => {
             let words = several.iter().map(|(count, one, more)| match count {
@@ -326,7 +330,7 @@ mod tests {
         assert_eq!(say(&[Cooldown], Some(1)).as_deref(), Some(words));
         let words = "is answering from cache only: its only indexer is disabled. It is tried again at 14:32.";
         assert_eq!(say(&[Disabled], Some(1)).as_deref(), Some(words));
-        let words = "is answering from cache only: all 2 indexers are disabled. The next one is tried at 14:32.";
+        let words = "is answering from cache only: both indexers are disabled. The next one is tried at 14:32.";
         assert_eq!(say(&[Disabled; 2], Some(1)).as_deref(), Some(words));
         let words = "is answering from cache only: of its 4 indexers 2 are cooling down, 1 is disabled and 1 is off. Next one back at 14:32.";
         let mixed = [Cooldown, Disabled, Manual, Cooldown];
@@ -335,15 +339,17 @@ mod tests {
         let first = Some((Moment(1), Disabled));
         assert_eq!(say_of(indexers, &mixed, first).as_deref(), Some(words));
         // Where nothing can be used without them, the cache is of no use either.
-        let words = "cannot answer: all 2 indexers are off. They stay off until switched on.";
+        let words = "cannot answer: both indexers are off. They stay off until switched on.";
         assert_eq!(say(&[Manual; 2], None).as_deref(), Some(words));
         let words = "cannot answer: its only indexer is off. It stays off until switched on.";
         assert_eq!(say(&[Manual], None).as_deref(), Some(words));
         let news = |states: &[Standing]| say_of(("news server", true), states, None);
-        let words = "is answering from cache only: all 2 news servers are off.";
+        let words = "is answering from cache only: both news servers are off.";
         assert_eq!(news(&[Manual; 2]).as_deref(), Some(words));
-        let words = "is answering from cache only: all 2 indexers have not answered yet.";
+        let words = "is answering from cache only: neither indexer has answered yet.";
         assert_eq!(say(&[Untried; 2], None).as_deref(), Some(words));
+        let words = "is answering from cache only: none of its 3 indexers has answered yet.";
+        assert_eq!(say(&[Untried; 3], None).as_deref(), Some(words));
         assert_eq!(
             say(&[Cooldown, Open], Some(1)),
             None,

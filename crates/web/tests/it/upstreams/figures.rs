@@ -70,8 +70,8 @@ async fn each_window_has_its_meter_on_pages_in_the_api_and_in_stats() {
         ("5 min", "1 of 300 calls in the last 5 min"),
         ("hour", "41 of 60 calls this hour"),
         ("day", "1 of 1,000 calls today"),
-        ("grabs", "0 of 5 grabs today"),
-        ("grabs 30 d", "0 of 25 grabs in the last 30 days"),
+        ("files", "0 of 5 downloads today"),
+        ("files 30 d", "0 of 25 downloads in the last 30 days"),
     ];
     let mut operator = town.signed_in().await;
     for path in ["/upstreams", "/upstreams/search/meadow"] {
