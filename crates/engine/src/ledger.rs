@@ -8,7 +8,9 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
-use weir_dispatch::{Budget, FullWindow, Moment, Quota, UpstreamId, Wait, Window, WindowUse};
+use weir_dispatch::{
+    Budget, FullWindow, Moment, Quota, UpstreamId, Usage, Wait, Window, WindowUse,
+};
 use weir_store::shared::{
     Ask, AskId, HandedStart, Question, SHARE_LASTS, Share, ShareWish, StoreTime, ToldLimit,
     USE_WITHIN, UpstreamKey, nominal_share,
@@ -54,6 +56,8 @@ struct SharedBook {
     /// other's starts forgotten.
     query: VecDeque<OwnStart>,
     grab: VecDeque<OwnStart>,
+    /// When each of the limits was told that it told, here or at another node; not over a restart.
+    learned: BTreeMap<(state::Ledger, state::Window), Moment>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +105,7 @@ impl Ledger {
             key,
             query: VecDeque::new(),
             grab: VecDeque::new(),
+            learned: BTreeMap::new(),
         };
         self.books.insert(upstream, book);
     }
@@ -136,6 +141,52 @@ impl Ledger {
     /// What time it is there, as far as that is known.
     pub(crate) fn time(&self, now: Moment) -> Option<StoreTime> {
         self.clock.now(now)
+    }
+
+    /// What time it was there then. Before the store has said what time it is, long ago: anything that another node says counts.
+    pub(crate) fn when(&self, at: Moment, now: Moment) -> StoreTime {
+        self.time(now).unwrap_or_default().before(at.until(now))
+    }
+
+    /// The upstream told a limit then.
+    pub(crate) fn learn(&mut self, upstream: UpstreamId, usage: &Usage, at: Moment) {
+        if let Some(book) = self.books.get_mut(&upstream) {
+            let window = (ledger(usage.budget), stored(usage.window));
+            book.learned.insert(window, at);
+        }
+    }
+
+    /// When it told that, if that is known.
+    pub(crate) fn learned(&self, upstream: UpstreamId, limit: &ToldLimit) -> Option<Moment> {
+        let book = self.books.get(&upstream)?;
+        book.learned.get(&(limit.ledger, limit.window)).copied()
+    }
+
+    /// The limits that an upstream told, as far as this node knows, for a store that has lost something.
+    pub(crate) fn told<'a>(
+        &'a self,
+        upstream: UpstreamId,
+        (query, grab): (&'a [WindowUse], &'a [WindowUse]),
+        now: Moment,
+    ) -> impl Iterator<Item = ToldLimit> + 'a {
+        let both = [(state::Ledger::Query, query), (state::Ledger::Grab, grab)];
+        both.into_iter().flat_map(move |(ledger, windows)| {
+            let learned = windows.iter().filter(|one| one.learned);
+            learned.map(move |one| {
+                let told = ToldLimit {
+                    ledger,
+                    window: stored(one.window),
+                    limit: one.limit,
+                    used: None,
+                    at: StoreTime::default(),
+                };
+                let at = self.learned(upstream, &told);
+                ToldLimit {
+                    at: at.map_or(told.at, |at| self.when(at, now)),
+                    ..told
+                }
+            })
+        })
     }
 
     /// What to ask the store; `None` until it has said what time it is.
@@ -358,23 +409,6 @@ pub(crate) fn wishes<'a>(
             ledger,
             window: stored(one.window),
             limit: one.limit,
-        })
-    })
-}
-
-/// The limits that an upstream told this node, for a store that has lost something.
-pub(crate) fn told<'a>(
-    query: &'a [WindowUse],
-    grab: &'a [WindowUse],
-) -> impl Iterator<Item = ToldLimit> + 'a {
-    let both = [(state::Ledger::Query, query), (state::Ledger::Grab, grab)];
-    both.into_iter().flat_map(|(ledger, windows)| {
-        let learned = windows.iter().filter(|one| one.learned);
-        learned.map(move |one| ToldLimit {
-            ledger,
-            window: stored(one.window),
-            limit: one.limit,
-            used: None,
         })
     })
 }

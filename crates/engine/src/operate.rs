@@ -172,7 +172,7 @@ impl Engine {
     pub fn clear(&self, upstream: UpstreamId) {
         self.shared.with(|state, now, effects| {
             state.dispatcher.clear(now, upstream);
-            state.clear_shared(upstream, effects);
+            state.clear_shared(upstream, now, effects);
             state.take_decisions(None);
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);

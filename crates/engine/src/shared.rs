@@ -27,7 +27,7 @@ use crate::node::NodePart;
 use crate::own::OwnRing;
 use crate::payload::{Hook, Interest, Payload, Told};
 use crate::probes::Prober;
-use crate::sharing::Asking;
+use crate::sharing::{Asking, Published};
 use crate::state::State;
 use crate::tally::ListenerCounts;
 use crate::timeline::Timeline;
@@ -190,7 +190,7 @@ impl Shared {
             self.send(asking);
         }
         for claimed in effects.unclaimed {
-            self.publish(claimed, None);
+            self.publish(claimed, Published::Nothing);
         }
         if effects.tells {
             self.tell_store();
@@ -303,7 +303,7 @@ impl Shared {
     pub(crate) fn observe(self: &Arc<Self>, upstream: UpstreamId, usage: Usage) {
         self.with(|state, now, effects| {
             state.dispatcher.observe(now, upstream, usage);
-            state.observe_shared(upstream, usage, effects);
+            state.observe_shared(upstream, usage, now, effects);
             state.move_turn(upstream, effects);
             state.put_off_probe(upstream, now, effects);
         });

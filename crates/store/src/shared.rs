@@ -82,6 +82,10 @@ pub const LONGEST_ANSWER: usize = 1 << 20;
 /// A member that was heard of within this time is there.
 const HERE: Duration = Duration::from_secs(10);
 
+/// What nodes tell with the time at which they think that it was happened in their order where the times differ by no more:
+/// they know the store's clock from its answers, which take time.
+const CLOCKS: Duration = Duration::from_secs(1);
+
 /// When it is worth asking again about an upstream that an operator has switched off.
 const OFF_WAIT: Duration = Duration::from_secs(60);
 
@@ -110,7 +114,7 @@ const MOST_STARTS: usize = 2000;
 const MOST_ENTRIES: usize = 10_000;
 
 /// Bytes of a reason, or of whatever else an upstream or operator said.
-const LONGEST_REASON: usize = 500;
+pub const LONGEST_REASON: usize = 500;
 
 /// What a member gets of a window with this limit, if all shares together stay within half of it.
 pub fn nominal_share(limit: u32) -> u32 {

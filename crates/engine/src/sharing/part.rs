@@ -45,8 +45,11 @@ impl NodePart for EnginePart {
             let Some(status) = state.dispatcher.upstream(now, upstream) else {
                 continue;
             };
-            let told = ledger::told(&status.query, &status.grab);
-            to.limits.extend(told.map(|limit| (key, limit)));
+            if let Some(sharing) = &state.sharing {
+                let windows = (&*status.query, &*status.grab);
+                let told = sharing.ledger.told(upstream, windows, now);
+                to.limits.extend(told.map(|limit| (key, limit)));
+            }
             let side = &state.sides[upstream.0 as usize];
             if let Some(cooldown) = status.cooldown
                 && cooldown.cause == Cause::Throttled

@@ -117,13 +117,22 @@ impl State {
             };
             let window = Window::of_seconds(limit.window.0);
             let known = windows.iter().find(|one| one.window == window);
-            if known.is_none_or(|known| known.learned && known.limit != limit.limit) {
-                let usage = Usage {
-                    budget,
-                    window,
-                    limit: limit.limit,
-                    used: None,
-                };
+            if known.is_some_and(|known| !known.learned) {
+                continue;
+            }
+            let usage = Usage {
+                budget,
+                window,
+                limit: limit.limit,
+                used: None,
+            };
+            let is_new = known.is_none_or(|known| known.limit != limit.limit);
+            if let Some(sharing) = &mut self.sharing {
+                sharing
+                    .ledger
+                    .learn(upstream, &usage, now - limit.at.until(there));
+            }
+            if is_new {
                 self.dispatcher.observe(now, upstream, usage);
                 self.move_turn(upstream, effects);
             }

@@ -29,9 +29,7 @@ impl State {
     pub(super) fn switched(&self, upstream: UpstreamId, now: Moment) -> Option<Switched> {
         let side = self.sides.get(upstream.0 as usize)?;
         let sharing = self.sharing.as_ref()?;
-        // Before the store has said what time it is, anything that another node says counts.
-        let there = sharing.ledger.time(now).unwrap_or_default();
-        let at = |at: Moment| there.before(at.until(now));
+        let at = |at: Moment| sharing.ledger.when(at, now);
         let node = sharing.node.id();
         match (&side.off, side.on) {
             (Some(off), _) => Some(Switched {

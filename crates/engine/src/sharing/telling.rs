@@ -14,17 +14,20 @@ pub(super) enum Untold {
     Throttled {
         until: Moment,
         reason: Arc<str>,
+        at: Moment,
     },
-    Limit(Usage),
+    Limit(Usage, Moment),
     /// An operator switched it; how, is looked up when it is told.
     Switched(UpstreamId),
-    Cleared,
+    Cleared(Moment),
     /// What this node has configured, looked up when it is told.
     Configured(UpstreamId),
 }
 
 impl Untold {
     fn told(self, state: &State, node: &Node, now: Moment) -> Option<Told> {
+        let sharing = state.sharing.as_ref()?;
+        let there = |at: Moment| sharing.ledger.when(at, now);
         Some(match self {
             Self::Unused(id) => Told::Unused(id),
             Self::Started { id, budget, at } => Told::Started {
@@ -33,19 +36,21 @@ impl Untold {
                 age: at.until(now),
                 spaced: budget == Budget::Query,
             },
-            Self::Throttled { until, reason } => Told::Throttled {
+            Self::Throttled { until, reason, at } => Told::Throttled {
                 span: now.until(until),
                 by: node.id(),
                 reason: reason.to_string(),
+                at: there(at),
             },
-            Self::Limit(usage) => Told::Limit(ToldLimit {
+            Self::Limit(usage, at) => Told::Limit(ToldLimit {
                 ledger: ledger::ledger(usage.budget),
                 window: ledger::stored(usage.window),
                 limit: usage.limit,
                 used: usage.used,
+                at: there(at),
             }),
             Self::Switched(upstream) => return state.switched(upstream, now).map(Told::Switched),
-            Self::Cleared => Told::Cleared,
+            Self::Cleared(at) => Told::Cleared(there(at)),
             Self::Configured(upstream) => Told::Configured(node.id(), state.configured(upstream)),
         })
     }
@@ -118,7 +123,8 @@ impl State {
         let reason = side.trouble.as_ref().map(|trouble| trouble.reason.clone());
         let reason = reason.unwrap_or_else(|| "it asked us to wait".into());
         if let Some(sharing) = &mut self.sharing {
-            sharing.note(upstream, Untold::Throttled { until, reason });
+            let at = now;
+            sharing.note(upstream, Untold::Throttled { until, reason, at });
             self.tell_if_untold(effects);
         }
     }
@@ -128,18 +134,25 @@ impl State {
         &mut self,
         upstream: UpstreamId,
         usage: Usage,
+        now: Moment,
         effects: &mut Effects,
     ) {
         if let Some(sharing) = &mut self.sharing {
-            sharing.note(upstream, Untold::Limit(usage));
+            sharing.ledger.learn(upstream, &usage, now);
+            sharing.note(upstream, Untold::Limit(usage, now));
             self.tell_if_untold(effects);
         }
     }
 
     /// An operator cleared an upstream.
-    pub(crate) fn clear_shared(&mut self, upstream: UpstreamId, effects: &mut Effects) {
+    pub(crate) fn clear_shared(
+        &mut self,
+        upstream: UpstreamId,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
         if let Some(sharing) = &mut self.sharing {
-            sharing.note(upstream, Untold::Cleared);
+            sharing.note(upstream, Untold::Cleared(now));
             self.tell_if_untold(effects);
         }
     }

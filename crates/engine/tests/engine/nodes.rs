@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::policy::{Budget, Quota, Usage, Window, Windows};
 use weir_engine::dispatch::{Availability, FullWindow, Job, UpstreamId, Wait, What};
 use weir_engine::{
-    Call, DifferingLimit, Ended, Engine, Got, KeptNode, Node, NodeOptions, NodeStanding, Options,
-    Outcome, Permit, Record, Rows, SharedQuestion, Timeline, Weather,
+    Call, DifferingLimit, Ended, Engine, Flights, Got, KeptNode, Node, NodeOptions, NodeStanding,
+    Options, Outcome, Permit, Reason, Record, Rows, SharedQuestion, Timeline, Weather,
 };
 use weir_store::shared::{
     Answer, Ask, AskId, Fault, Lost, MemoryStore, NodeId, Question, Seal, SharedStore, StoreTime,
@@ -458,6 +458,116 @@ async fn an_equal_question_of_three_nodes_is_one_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn fifty_equal_searches_on_each_node_are_one_call_also_if_it_fails() {
+    began();
+    let refused = Outcome::Rejected {
+        reason: Reason::Refused,
+    };
+    // At once, and after a while.
+    for (outcome, takes) in [
+        (Outcome::Unavailable, secs(3)),
+        (Outcome::Broken, Duration::ZERO),
+        (refused, millis(300)),
+    ] {
+        let world = World::new(Duration::ZERO, Windows::default());
+        let mut all = Vec::new();
+        for number in 1..=3 {
+            all.push(world.party(number).await);
+        }
+        pass(secs(10)).await;
+        let flights: Vec<Flights<&str, ()>> = all
+            .iter()
+            .map(|party| Flights::new(party.it().engine.clone()))
+            .collect();
+        let mut followers = Vec::new();
+        for (party, flights) in all.iter().zip(&flights) {
+            for _ in 0..50 {
+                let job = Job {
+                    claims: true,
+                    ..Job::new(party.it().upstream, INTERACTIVE)
+                };
+                let call = Noted {
+                    outcome,
+                    takes,
+                    ..party.call(Some("debian"))
+                };
+                followers.push(flights.join("debian", job, |_| Some(Arc::new(call))));
+            }
+        }
+        pass(secs(6)).await;
+        assert_eq!(world.calls(), 1);
+        for follower in followers {
+            let ended = follower.await.expect_err("it failed");
+            assert_eq!(ended, Ended::Finished(outcome));
+        }
+        let counters = all.iter().map(|party| party.it().engine.status().counters);
+        for one in counters {
+            assert_eq!((one.asked, one.shared + one.sent), (50, 50));
+        }
+        // It failed for whoever asked, and counts where it failed.
+        let troubled = all.iter().filter(|party| {
+            let view = party.it().engine.upstream(party.it().upstream);
+            view.expect("there").trouble.is_some()
+        });
+        assert_eq!(troubled.count(), 1);
+        let records = all.iter().flat_map(|party| {
+            let is_shared = |record: &Record| matches!(record.what, What::Shared { .. });
+            party
+                .it()
+                .engine
+                .records(party.it().upstream, is_shared, 100)
+        });
+        assert!(
+            records
+                .into_iter()
+                .all(|record| record.got == Some(Got::Nothing))
+        );
+        // Who asks now wants to know how it is now.
+        let well = all.iter().find(|party| {
+            let view = party.it().engine.upstream(party.it().upstream);
+            view.expect("there").trouble.is_none()
+        });
+        let well = well.expect("two of them");
+        let job = Job {
+            claims: true,
+            ..Job::new(well.it().upstream, INTERACTIVE)
+        };
+        let call = Arc::new(well.call(Some("debian")));
+        let again = well.it().engine.submit(job, call);
+        assert_eq!(again.await, Ended::Finished(Outcome::Done));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_knows_better_than_the_store_asks_now_and_then() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(1000));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "it moves", "Ada");
+    pass(secs(1)).await;
+    one.it().node.hurry();
+    pass(millis(10)).await;
+    // The store hears late that it is on again, and answers in a hundredth of a second.
+    one.store.fail(Fault::Held(millis(900)));
+    one.it().engine.switch_on(one.it().upstream);
+    pass(millis(1)).await;
+    let before = one.it().node.figures().calls();
+    for _ in 0..80 {
+        one.store.fail(Fault::Slow(millis(10)));
+    }
+    one.ask(1);
+    pass(millis(800)).await;
+    let asked = one.it().node.figures().calls() - before;
+    assert!((2..=6).contains(&asked), "{asked} questions");
+    assert_eq!(world.calls(), 0);
+    pass(secs(3)).await;
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_claimer_that_dies_costs_the_others_no_more_than_its_claim() {
     began();
     let world = World::new(Duration::ZERO, Windows::default());
@@ -817,6 +927,70 @@ async fn a_limit_that_one_node_learns_holds_for_all() {
     pass(secs(60)).await;
     // Ten are left, of which each node has two for when it is alone.
     assert_eq!(world.calls(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_away_does_not_undo_what_the_others_were_told_meanwhile() {
+    began();
+    // Nor where the store has lost everything, and is told by all.
+    for flushed in [false, true] {
+        let world = World::new(
+            Duration::ZERO,
+            Windows::from([(Window::of_seconds(60), 1000)]),
+        );
+        let one = world.party(1).await;
+        let two = world.party(2).await;
+        let three = world.party(3).await;
+        pass(secs(20)).await;
+        one.store.cut(true);
+        pass(secs(3)).await;
+        assert!(one.is_alone());
+        let limit = |limit| Usage {
+            budget: Budget::Query,
+            window: Window::HOUR,
+            limit,
+            used: None,
+        };
+        one.it().engine.clear(one.it().upstream);
+        one.it().engine.observe(one.it().upstream, limit(1000));
+        pass(secs(10)).await;
+        let throttled = Noted {
+            outcome: Outcome::Throttled {
+                retry_after: Some(secs(600)),
+            },
+            ..two.call(None)
+        };
+        let job = Job::new(two.it().upstream, COMPLETION);
+        two.it().engine.submit_detached(job, Arc::new(throttled));
+        two.it().engine.observe(two.it().upstream, limit(100));
+        pass(secs(5)).await;
+        if flushed {
+            world.store.flush();
+            two.it().node.hurry();
+            three.it().node.hurry();
+            pass(millis(100)).await;
+        }
+        one.store.cut(false);
+        pass(millis(700)).await;
+        assert!(!one.is_alone());
+        let row = async || {
+            let rows = world.store.rows(vec![world.key()]).await;
+            rows.expect("it answers").remove(0)
+        };
+        assert!(row().await.throttled.is_some());
+        assert_eq!(row().await.limits[0].limit, 100);
+        pass(secs(30)).await;
+        assert_eq!(row().await.limits[0].limit, 100);
+        three.ask(1);
+        pass(secs(30)).await;
+        assert_eq!(world.calls(), 1);
+        // Cleared once more, by somebody who knows all of this, it is called again.
+        one.it().engine.clear(one.it().upstream);
+        two.it().engine.clear(two.it().upstream);
+        three.it().engine.clear(three.it().upstream);
+        pass(secs(30)).await;
+        assert_eq!(world.calls(), 2);
+    }
 }
 
 #[tokio::test(start_paused = true)]

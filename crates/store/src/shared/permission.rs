@@ -147,13 +147,15 @@ pub enum Told {
         by: NodeId,
         /// In its words.
         reason: String,
+        /// When it said so; never later than the store hears of it.
+        at: StoreTime,
     },
     /// It told a limit of its own.
     Limit(ToldLimit),
     /// An operator switched it off, or on again.
     Switched(Switched),
-    /// An operator ended its cooldown: throttling and told limits are forgotten.
-    Cleared,
+    /// An operator ended its cooldown then: throttling and told limits of before are forgotten.
+    Cleared(StoreTime),
     /// The limits that a node has configured, all of them. Nobody else keeps to them; they are for pages.
     Configured(NodeId, Vec<Configured>),
 }
@@ -180,6 +182,9 @@ pub struct ToldLimit {
     pub limit: u32,
     /// How many it has counted, if it said so; what is more than all nodes know of counts as started now.
     pub used: Option<u32>,
+    /// When it said so, or 0 where that is not known. The later of two counts, whenever the store hears of them; never later
+    /// than it does.
+    pub at: StoreTime,
 }
 
 /// What an operator last did to an upstream: switched it off, or on again. The later of two counts, whenever the store hears

@@ -66,6 +66,7 @@ parts!(
     what_an_upstream_told_is_kept_to,
     what_is_only_counted_is_merged_and_not_forgotten,
     off_and_cleared,
+    what_is_told_late_changes_nothing_that_is_newer,
     starts_told_count_once,
     shares_are_given_while_they_fit,
     shares_that_end_count_as_spent,

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use crate::shared::words::millis;
 use crate::shared::{
-    Answer, Ask, AskId, Beat, Claim, Configured, Counted, Entry, Epoch, Grant, HAND_IN, HERE,
-    HandIn, HandedStart, Lease, Leave, LogAnswer, LogKey, Lost, MOST_CONFIGURED, MOST_COUNTED,
-    MOST_ENTRIES, MOST_LIMITS, MOST_MEMBERS, MOST_STARTS, Member, NodeId, NodeState, OFF_WAIT,
-    Place, Pulse, Question, Refusal, SETTLE, SILENT, Share, ShareWish, SharedRow, StoreTime,
-    Stream, StreamEnd, Switched, Table, TableChanges, Told, ToldLimit, UNCERTAIN_WAIT, USE_WITHIN,
-    UpstreamKey, Version, nominal_share, shortened,
+    Answer, Ask, AskId, Beat, CLOCKS, Claim, Configured, Counted, Entry, Epoch, Grant, HAND_IN,
+    HERE, HandIn, HandedStart, Lease, Leave, LogAnswer, LogKey, Lost, MOST_CONFIGURED,
+    MOST_COUNTED, MOST_ENTRIES, MOST_LIMITS, MOST_MEMBERS, MOST_STARTS, Member, NodeId, NodeState,
+    OFF_WAIT, Place, Pulse, Question, Refusal, SETTLE, SILENT, Share, ShareWish, SharedRow,
+    StoreTime, Stream, StreamEnd, Switched, Table, TableChanges, Told, ToldLimit, UNCERTAIN_WAIT,
+    USE_WITHIN, UpstreamKey, Version, nominal_share, shortened,
 };
 use crate::state::{Ledger, Window};
 
@@ -83,6 +83,10 @@ struct UpstreamRow {
     /// When the last spaced start was, its name, and when the one before it was.
     last: Option<(u64, AskId, Option<u64>)>,
     throttled: Option<(u64, NodeId, String)>,
+    /// When it last said so.
+    throttled_at: Option<u64>,
+    /// When an operator last ended its cooldown.
+    cleared: Option<u64>,
     switched: Option<Switched>,
     limits: BTreeMap<(Ledger, Window), ToldLimit>,
     configured: BTreeMap<NodeId, Vec<Configured>>,

@@ -182,6 +182,7 @@ pub(super) fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, L
         let Some(name) = name.strip_prefix("limit:") else {
             continue;
         };
+        let at = time(&format!("limit_at:{name}"))?.unwrap_or_default();
         let (ledger, window) = name.split_once(':').map_or_else(Fields::unknown, Ok)?;
         let value = String::from_utf8_lossy(value);
         let (limit, used) = value.split_once(':').map_or_else(Fields::unknown, Ok)?;
@@ -191,6 +192,7 @@ pub(super) fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, L
             window: Window(wire::parse(window.as_bytes())?),
             limit: wire::parse(limit.as_bytes())?,
             used: used.transpose()?,
+            at,
         });
     }
     row.limits.sort_by_key(|limit| (limit.ledger, limit.window));

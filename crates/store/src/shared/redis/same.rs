@@ -56,12 +56,21 @@ fn question(random: &mut Rng) -> Question {
     }
 }
 
-fn told_limit(random: &mut Rng) -> ToldLimit {
+/// Now, a while ago, or unknown.
+fn at(random: &mut Rng, now: u64) -> StoreTime {
+    match random.u8(0..5) {
+        0 => StoreTime::default(),
+        _ => StoreTime((now + 100).saturating_sub(random.u64(0..4000))),
+    }
+}
+
+fn told_limit(random: &mut Rng, now: u64) -> ToldLimit {
     ToldLimit {
         ledger: ledger(random),
         window: window(random),
         limit: limit(random),
         used: random.bool().then(|| limit(random)),
+        at: at(random, now),
     }
 }
 
@@ -97,10 +106,11 @@ fn told(random: &mut Rng, now: u64, next: u64) -> Told {
             span: span(random),
             by: node(random),
             reason: "busy".into(),
+            at: at(random, now),
         },
-        5 => Told::Limit(told_limit(random)),
+        5 => Told::Limit(told_limit(random, now)),
         6 => Told::Switched(switched(random, now)),
-        _ => Told::Cleared,
+        _ => Told::Cleared(at(random, now)),
     }
 }
 
@@ -190,7 +200,9 @@ async fn call(
                 throttled: some(random, 1, |random| {
                     (upstream(random), span(random), "x".into())
                 }),
-                limits: some(random, 1, |random| (upstream(random), told_limit(random))),
+                limits: some(random, 1, |random| {
+                    (upstream(random), told_limit(random, now))
+                }),
                 switched: some(random, 1, |random| {
                     (upstream(random), switched(random, now))
                 }),

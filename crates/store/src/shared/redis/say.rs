@@ -34,7 +34,7 @@ pub(super) fn put_starts(args: &mut Args, starts: &[HandedStart]) {
 pub(super) fn put_limit(args: &mut Args, limit: ToldLimit) {
     args.ledger(limit.ledger).window(limit.window);
     args.number(limit.limit.max(1).into());
-    args.maybe(limit.used.map(Into::into));
+    args.maybe(limit.used.map(Into::into)).number(limit.at.0);
 }
 
 pub(super) fn put_switched(args: &mut Args, switched: &Switched) {
@@ -58,9 +58,14 @@ pub(super) fn put_told(args: &mut Args, told: &Told) {
             args.text("started").id(*id).ledger(*ledger);
             args.span(*age).flag(*spaced);
         }
-        Told::Throttled { span, by, reason } => {
+        Told::Throttled {
+            span,
+            by,
+            reason,
+            at,
+        } => {
             args.text("throttled").span(*span).node(*by);
-            args.text(shortened(reason));
+            args.text(shortened(reason)).number(at.0);
         }
         Told::Limit(limit) => {
             args.text("limit");
@@ -79,8 +84,8 @@ pub(super) fn put_told(args: &mut Args, told: &Told) {
             let all: Vec<String> = limits.iter().take(MOST_CONFIGURED).map(one).collect();
             args.text(&all.join(","));
         }
-        Told::Cleared => {
-            args.text("cleared");
+        Told::Cleared(at) => {
+            args.text("cleared").number(at.0);
         }
     }
 }

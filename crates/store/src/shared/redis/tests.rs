@@ -285,7 +285,10 @@ async fn another_secret_and_a_newer_weir_are_noticed() {
     assert!(lost.to_string().contains("another store.secret"), "{lost}");
     // Scripts that the server forgot are told again.
     server.ask(&["SCRIPT", "FLUSH"]).unwrap();
-    store.tell(up, vec![Told::Cleared]).await.unwrap();
+    store
+        .tell(up, vec![Told::Cleared(StoreTime::default())])
+        .await
+        .unwrap();
     // A field of a newer Weir is kept, and a row that needs a newer one is left alone.
     let row = format!("{{weir}}:up:{}", hex(&up.0));
     server.ask(&["HSET", &row, "colour", "green"]).unwrap();
@@ -295,7 +298,10 @@ async fn another_secret_and_a_newer_weir_are_noticed() {
         age: Duration::ZERO,
         spaced: true,
     };
-    store.tell(up, vec![spaced, Told::Cleared]).await.unwrap();
+    store
+        .tell(up, vec![spaced, Told::Cleared(StoreTime::default())])
+        .await
+        .unwrap();
     assert_eq!(server.ask(&["HGET", &row, "colour"]).unwrap(), "green");
     server.ask(&["HSET", &row, "needs", "7"]).unwrap();
     let newer = Lost::Newer {
@@ -434,6 +440,7 @@ async fn everything_ends_by_itself() {
         window,
         limit: 50,
         used: Some(3),
+        at: StoreTime::default(),
     };
     let started = Told::Started {
         id: story::id(1, 1),

@@ -193,6 +193,7 @@ pub(in crate::shared) async fn what_is_handed_in_is_merged(stage: &dyn Stage) {
         window: HOUR,
         limit: 9,
         used: Some(4),
+        at: stage.time(),
     };
     let off = |by: &str| Switched {
         off: true,

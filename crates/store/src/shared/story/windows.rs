@@ -164,6 +164,7 @@ pub(in crate::shared) async fn what_an_upstream_told_is_kept_to(stage: &dyn Stag
         window: HOUR,
         limit: 10,
         used: Some(7),
+        at: stage.time(),
     };
     store.tell(UP, vec![Told::Limit(told)]).await.unwrap();
     let row = store.rows(vec![UP]).await.unwrap().remove(0);
@@ -202,6 +203,7 @@ pub(in crate::shared) async fn what_an_upstream_told_is_kept_to(stage: &dyn Stag
         span: secs(seconds),
         by: NodeId(2),
         reason: reason.into(),
+        at: stage.time(),
     };
     let told = vec![throttled(7200, "slow down"), throttled(10, "shorter")];
     store.tell(UP, told).await.unwrap();
@@ -238,11 +240,13 @@ pub(in crate::shared) async fn off_and_cleared(stage: &dyn Stage) {
         window: HOUR,
         limit: 1,
         used: Some(1),
+        at: stage.time(),
     };
     let throttled = Told::Throttled {
         span: secs(60),
         by: NodeId(1),
         reason: String::new(),
+        at: stage.time(),
     };
     let told = vec![
         Told::Switched(off.clone()),
@@ -277,11 +281,83 @@ pub(in crate::shared) async fn off_and_cleared(stage: &dyn Stage) {
     assert_eq!(row.switched, Some(on(stage.time())));
     let refusal = refused(&*store, ask(stage, id(1, 2), &[])).await;
     assert_eq!(refusal.1, full(HOUR, 1, 1));
-    store.tell(UP, vec![Told::Cleared]).await.unwrap();
+    let cleared = Told::Cleared(stage.time());
+    store.tell(UP, vec![cleared]).await.unwrap();
     assert!(granted(&*store, ask(stage, id(1, 3), &[])).await);
     // What was counted stays counted.
     let refusal = refused(&*store, ask(stage, id(1, 4), &[(HOUR, 2)])).await;
     assert_eq!(refusal.1, full(HOUR, 2, 2));
+}
+
+pub(in crate::shared) async fn what_is_told_late_changes_nothing_that_is_newer(stage: &dyn Stage) {
+    join(stage, &[1]).await;
+    let store = stage.node(0);
+    let limit = |limit, used, at| ToldLimit {
+        ledger: QUERY,
+        window: DAY,
+        limit,
+        used,
+        at,
+    };
+    let throttled = |seconds, at| Told::Throttled {
+        span: secs(seconds),
+        by: NodeId(2),
+        reason: "slow down".into(),
+        at,
+    };
+    let row = async || store.rows(vec![UP]).await.unwrap().remove(0);
+    let before = stage.time();
+    stage.advance(secs(600));
+    // Who was away then cleared it before it said anything.
+    let (at, learned) = (stage.time(), limit(100, Some(7), stage.time()));
+    let told = vec![throttled(3600, at), Told::Limit(learned)];
+    store.tell(UP, told).await.unwrap();
+    let late = vec![
+        Told::Cleared(before),
+        Told::Limit(limit(1000, Some(900), before)),
+    ];
+    store.tell(UP, late).await.unwrap();
+    let until = at.after(secs(3600));
+    let known = row().await;
+    assert_eq!(known.throttled.map(|(until, ..)| until), Some(until));
+    assert_eq!(known.limits, [learned]);
+    assert_eq!(known.counted.iter().map(|lump| lump.starts).sum::<u32>(), 7);
+    let refusal = refused(&*store, ask(stage, id(1, 1), &[])).await;
+    assert_eq!(refusal.0, secs(3600));
+    // Nor does what is handed in, which says nothing about what was used.
+    let epoch = store.beat(beat(1, &[])).await.unwrap().epoch;
+    let hand_in = |limit| HandIn {
+        node: NodeId(1),
+        epoch,
+        limits: vec![(UP, limit)],
+        ..HandIn::default()
+    };
+    for at in [before, at, StoreTime::default()] {
+        store.hand_in(hand_in(limit(1000, None, at))).await.unwrap();
+    }
+    assert_eq!(row().await.limits, [learned]);
+    stage.advance(secs(60));
+    // What is newer does; nodes know the store's clock only so well.
+    let newer = limit(50, None, stage.time());
+    store.hand_in(hand_in(newer)).await.unwrap();
+    assert_eq!(row().await.limits, [newer]);
+    let same = limit(60, None, StoreTime(newer.at.0 - 900));
+    store.tell(UP, vec![Told::Limit(same)]).await.unwrap();
+    assert_eq!(row().await.limits, [same]);
+    store
+        .tell(UP, vec![Told::Cleared(stage.time())])
+        .await
+        .unwrap();
+    let known = row().await;
+    assert_eq!((known.throttled, known.limits), (None, vec![]));
+    // What was said before that is forgotten, whoever still tells it.
+    let late = vec![throttled(7200, at), Told::Limit(limit(9, None, at))];
+    store.tell(UP, late).await.unwrap();
+    let known = row().await;
+    assert_eq!((known.throttled, known.limits), (None, vec![]));
+    let told = vec![throttled(60, stage.time())];
+    store.tell(UP, told).await.unwrap();
+    assert!(row().await.throttled.is_some());
 }
 
 pub(in crate::shared) async fn starts_told_count_once(stage: &dyn Stage) {
@@ -320,6 +396,7 @@ pub(in crate::shared) async fn what_is_only_counted_is_merged_and_not_forgotten(
             window: HOUR,
             limit: 100,
             used: Some(used),
+            at: stage.time(),
         };
         store.tell(UP, vec![Told::Limit(told)]).await.unwrap();
         stage.advance(secs(1));

@@ -48,6 +48,7 @@ async fn what_all_nodes_used_and_what_one_was_told_is_on_the_page() {
         span: secs(900),
         by: NodeId(2),
         reason: "slow down".to_owned(),
+        at: node.view().now.unwrap_or_default(),
     };
     let other = Configured {
         ledger: Ledger::Query,

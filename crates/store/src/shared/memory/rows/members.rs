@@ -251,13 +251,13 @@ impl Rows {
         }
         for (upstream, span, reason) in hand_in.throttled {
             let row = self.upstreams.entry(upstream).or_default();
-            row.throttle(now, span, node, &reason);
+            row.throttle(now, span, node, &reason, now);
         }
         for (upstream, limit) in hand_in.limits {
             self.upstreams
                 .entry(upstream)
                 .or_default()
-                .limit(now, limit);
+                .limit(now, limit, false);
         }
         for (upstream, switched) in hand_in.switched {
             let row = self.upstreams.entry(upstream).or_default();

@@ -214,14 +214,16 @@ impl Rows {
                     age,
                     spaced,
                 } => row.started(now, id, ledger, age, spaced),
-                Told::Throttled { span, by, reason } => row.throttle(now, span, by, &reason),
-                Told::Limit(limit) => row.limit(now, limit),
+                Told::Throttled {
+                    span,
+                    by,
+                    reason,
+                    at,
+                } => row.throttle(now, span, by, &reason, at.0),
+                Told::Limit(limit) => row.limit(now, limit, true),
                 Told::Switched(switched) => row.switch(now, switched, true),
                 Told::Configured(node, limits) => row.configure(node, limits),
-                Told::Cleared => {
-                    row.throttled = None;
-                    row.limits.clear();
-                }
+                Told::Cleared(at) => row.clear(now, at.0),
             }
         }
         StoreTime(now)

@@ -64,16 +64,50 @@ impl UpstreamRow {
         }
     }
 
-    pub(super) fn throttle(&mut self, now: u64, span: Duration, by: NodeId, reason: &str) {
+    pub(super) fn throttle(&mut self, now: u64, span: Duration, by: NodeId, reason: &str, at: u64) {
+        let at = at.min(now);
+        if self.was_cleared_after(at) {
+            return;
+        }
+        self.throttled_at = self.throttled_at.max(Some(at));
         let until = now + millis(span);
         if self.throttled.as_ref().is_none_or(|(old, ..)| *old < until) {
             self.throttled = Some((until, by, shortened(reason).to_owned()));
         }
     }
 
-    pub(super) fn limit(&mut self, now: u64, mut told: ToldLimit) {
+    /// Whether an operator has ended its cooldown since.
+    fn was_cleared_after(&self, at: u64) -> bool {
+        self.cleared
+            .is_some_and(|cleared| at + millis(CLOCKS) < cleared)
+    }
+
+    /// An operator ended its cooldown: what was told before is forgotten.
+    pub(super) fn clear(&mut self, now: u64, at: u64) {
+        let at = at.min(now);
+        if self.cleared.is_some_and(|cleared| at < cleared) {
+            return;
+        }
+        self.cleared = Some(at);
+        if self.throttled_at.is_none_or(|told| told <= at) {
+            (self.throttled, self.throttled_at) = (None, None);
+        }
+        self.limits.retain(|_, limit| limit.at.0 > at);
+    }
+
+    /// It told a limit. `again` says whether this replaces what was told at the same time, as nodes know it.
+    pub(super) fn limit(&mut self, now: u64, mut told: ToldLimit, again: bool) {
         told.limit = told.limit.max(1);
+        told.at.0 = told.at.0.min(now);
         let key = (told.ledger, told.window);
+        let counts = |known: &ToldLimit| match again {
+            true => told.at.0 + millis(CLOCKS) >= known.at.0,
+            false => told.at > known.at,
+        };
+        let is_later = self.limits.get(&key).is_none_or(counts);
+        if !is_later || self.was_cleared_after(told.at.0) {
+            return;
+        }
         if self.limits.len() >= MOST_LIMITS && !self.limits.contains_key(&key) {
             return;
         }

@@ -13,11 +13,11 @@ for _ = 1, number() do
 end
 for _ = 1, number() do
   local up, span, reason = take(), number(), take()
-  throttle(up, span, node, reason)
+  throttle(up, span, node, reason, now)
 end
 for _ = 1, number() do
-  local up, ledger, window, most, told = take(), take(), number(), number(), maybe()
-  limit(up, ledger, window, most, told)
+  local up, ledger, window, most, told, at = take(), take(), number(), number(), maybe(), number()
+  limit(up, ledger, window, most, told, at, false)
 end
 for _ = 1, number() do
   local up, what = take(), take()

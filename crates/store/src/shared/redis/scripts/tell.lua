@@ -15,11 +15,11 @@ for _ = 1, number() do
     local id, ledger, age, spaced = take(), take(), number(), take()
     started(up, id, ledger, age, spaced == '1')
   elseif what == 'throttled' then
-    local span, by, reason = number(), take(), take()
-    throttle(up, span, by, reason)
+    local span, by, reason, at = number(), take(), take(), number()
+    throttle(up, span, by, reason, at)
   elseif what == 'limit' then
-    local ledger, window, most, told = take(), number(), number(), maybe()
-    limit(up, ledger, window, most, told)
+    local ledger, window, most, told, at = take(), number(), number(), maybe(), number()
+    limit(up, ledger, window, most, told, at, true)
   elseif what == 'off' or what == 'on' then
     switch(up, what, true)
   elseif what == 'configured' then
@@ -33,11 +33,7 @@ for _ = 1, number() do
       set(up, field, value)
     end
   elseif what == 'cleared' then
-    local gone = { 'throttled', 'throttled_by', 'throttled_reason' }
-    for field in pairs(row(up)) do
-      if string.sub(field, 1, 6) == 'limit:' then gone[#gone + 1] = field end
-    end
-    for _, field in ipairs(gone) do set(up, field, nil) end
+    clear(up, number())
   end
 end
 return now

@@ -230,7 +230,13 @@ local function started(up, id, ledger, age, spaced)
   -- Of one that was granted too: it may have been made a while later.
   if spaced then space(up, at, id) end
 end
-local function throttle(up, span, by, reason)
+-- Whether an operator has ended its cooldown since.
+local function cleared_after(up, at) return at + CLOCKS < tonumber(row(up).cleared or '0') end
+local function throttle(up, span, by, reason, at)
+  at = math.min(at, now)
+  if cleared_after(up, at) then return end
+  local before = row(up).throttled and tonumber(row(up).throttled_at or '0') or 0
+  set(up, 'throttled_at', math.max(before, at))
   local till = now + span
   if till > tonumber(row(up).throttled or '-1') then
     set(up, 'throttled', till)
@@ -238,13 +244,41 @@ local function throttle(up, span, by, reason)
     set(up, 'throttled_reason', reason)
   end
 end
-local function limit(up, ledger, window, most, told)
-  local field, many = 'limit:' .. ledger .. ':' .. window, 0
+-- An operator ended its cooldown: what was told before is forgotten.
+local function clear(up, at)
+  at = math.min(at, now)
+  if at < tonumber(row(up).cleared or '0') then return end
+  set(up, 'cleared', at)
+  local gone = {}
+  if tonumber(row(up).throttled_at or '0') <= at then
+    gone = { 'throttled', 'throttled_by', 'throttled_reason', 'throttled_at' }
+  end
+  for field in pairs(row(up)) do
+    if string.sub(field, 1, 6) == 'limit:' then
+      local since = 'limit_at:' .. string.sub(field, 7)
+      if tonumber(row(up)[since] or '0') <= at then
+        gone[#gone + 1] = field
+        gone[#gone + 1] = since
+      end
+    end
+  end
+  for _, field in ipairs(gone) do set(up, field, nil) end
+end
+-- It told a limit. The later of two counts; `again` says whether this replaces what was told at the same time, as nodes know it.
+local function limit(up, ledger, window, most, told, at, again)
+  local field, since, many = 'limit:' .. ledger .. ':' .. window, 'limit_at:' .. ledger .. ':' .. window, 0
+  at = math.min(at, now)
+  if cleared_after(up, at) then return end
+  if row(up)[field] then
+    local known = tonumber(row(up)[since] or '0')
+    if again and at + CLOCKS < known or not again and at <= known then return end
+  end
   for other in pairs(row(up)) do
     if string.sub(other, 1, 6) == 'limit:' then many = many + 1 end
   end
   if many >= MOST_LIMITS and not row(up)[field] then return end
   set(up, field, string.format('%.0f:%s', most, told or ''))
+  set(up, since, at)
   see(up, ledger, window * 1000)
   if told then
     local more = math.min(tonumber(told), most) - used(up, ledger, window, nil)
