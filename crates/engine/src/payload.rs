@@ -31,6 +31,8 @@ pub(crate) enum Elsewhere {
     Joins,
     /// It was answered with what the other had kept.
     Kept,
+    /// The call that it waited for came to nothing.
+    Fails,
     /// The other's answer was of no use: the call is made here.
     Distrusts,
 }

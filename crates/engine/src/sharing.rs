@@ -6,6 +6,7 @@
 mod another;
 mod asking;
 mod configured;
+mod failing;
 mod part;
 mod rows;
 mod switching;
@@ -35,6 +36,8 @@ use crate::state::State;
 
 use telling::Untold;
 
+pub(crate) use asking::Published;
+pub(crate) use failing::Failed;
 pub(crate) use part::EnginePart;
 
 /// Things that the store has yet to hear of, at most; the oldest are forgotten first.
@@ -116,8 +119,8 @@ pub(crate) struct Asking {
 
 /// For what the store is asked.
 enum Whose {
-    /// A job's turn has come.
-    Job(JobId),
+    /// The turn of a job that was submitted then has come.
+    Job(JobId, Moment),
     /// A call under way wants to make one more request. It may be gone when the answer arrives.
     Request(oneshot::Sender<bool>),
 }

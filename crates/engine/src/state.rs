@@ -181,7 +181,9 @@ impl State {
         self.take_decisions(None);
         for (job, end) in self.dispatcher.take_ended() {
             let ended = match (end, &own) {
-                (End::Finished(_), Some((mine, ended))) if *mine == job => ended.clone(),
+                (End::Finished(_) | End::Answered, Some((mine, ended))) if *mine == job => {
+                    ended.clone()
+                }
                 _ => self.plain(Some(job), end),
             };
             let Some(payload) = self.payloads.remove(job) else {
@@ -192,6 +194,7 @@ impl State {
                 self.counters.asked += u64::from(!payload.open);
                 match payload.elsewhere {
                     Elsewhere::Kept => self.counters.from_memory += 1,
+                    Elsewhere::Fails => self.counters.shared += 1,
                     _ => self.counters.end_unsent(&ended),
                 }
             }

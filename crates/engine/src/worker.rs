@@ -16,6 +16,7 @@ use crate::call::{Ended, Outcome, Permit};
 use crate::new_calls::Noted;
 use crate::record::CallEnd;
 use crate::shared::{Effects, Shared, Started};
+use crate::sharing::{Failed, Published};
 use crate::side::Standing;
 use crate::state::State;
 use crate::tally::Kind;
@@ -114,14 +115,18 @@ impl Shared {
             _ => Finish::Panicked,
         };
         let mut effects = Effects::default();
-        {
+        let failed = {
             let mut state = self.state.lock();
-            state.finish(&started, finish, ended, now, &mut effects);
+            let failed = state.finish(&started, finish, ended, now, &mut effects);
             self.follow(&mut state, now, &mut effects);
-        }
+            failed
+        };
         if let Some(claimed) = started.question {
-            let answered = matches!(finish, Finish::Done | Finish::No);
-            self.publish(claimed, answered.then_some(started.call));
+            let published = match finish {
+                Finish::Done | Finish::No => Published::Answer(started.call),
+                _ => failed.map_or(Published::Nothing, Published::Failure),
+            };
+            self.publish(claimed, published);
         }
         let next = (!effects.starts.is_empty()).then(|| effects.starts.remove(0));
         self.carry_out(effects);
@@ -137,7 +142,7 @@ impl State {
         ended: Ended,
         now: Moment,
         effects: &mut Effects,
-    ) {
+    ) -> Option<Failed> {
         let (job, upstream) = (started.job, started.upstream);
         let took = started.at.until(now);
         self.keep_past(now);
@@ -170,6 +175,11 @@ impl State {
             self.dispatcher.cancel(now, job);
         }
         self.finish_shared(upstream, finish, now, effects);
+        let words = &self.sides[upstream.0 as usize].latest;
+        let is_last = after == After::Ended && started.question.is_some();
+        let failed = is_last
+            .then(|| Failed::of(&ended, words.as_ref()))
+            .flatten();
         self.reap(Some((job, ended)), effects);
         // Everything that followed from it has its reason by now.
         self.sides[upstream.0 as usize].latest = None;
@@ -179,6 +189,7 @@ impl State {
             self.move_turn(upstream, effects);
             self.plan_probe(upstream, now, effects);
         }
+        failed
     }
 
     /// Tells in the record of a call how it went. It has the words of the attempt whose end is being judged.

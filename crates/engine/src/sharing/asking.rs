@@ -17,7 +17,7 @@ impl Shared {
             gap: asked.gap,
             question: state.question(asked.job, asked.upstream),
         };
-        state.ask(asked.job, &wanted, now, effects);
+        state.ask((asked.job, asked.since), &wanted, now, effects);
     }
 
     /// Sends a question to the store.
@@ -26,20 +26,27 @@ impl Shared {
         self.tasks.spawn_on(ask(shared, asking), &self.runtime);
     }
 
-    /// A claimed question has the answer that `call` holds, or (`None`) none.
+    /// This became of a claimed question.
     pub(crate) fn publish(
         self: &Arc<Self>,
         (question, claim): (Question, AskId),
-        call: Option<Arc<dyn Call>>,
+        published: Published,
     ) {
         let shared = self.clone();
         let publish = async move {
             let Some(node) = shared.node() else { return };
-            let keep = call.as_ref().and_then(|call| call.question());
-            let keep = keep.map_or(Duration::ZERO, |question| question.keep);
-            let packed = call.and_then(|call| shared.vital.guard(|| call.pack()).flatten());
-            // With its question: a store that takes one answer for another makes nobody believe it.
-            let sealed = packed.map(|packed| node.seal().seal(&[&question.key, &*packed].concat()));
+            let (text, keep) = match published {
+                Published::Answer(call) => {
+                    let keep = call.question().map(|question| question.keep);
+                    let packed = shared.vital.guard(|| call.pack()).flatten();
+                    // With its question: a store that takes one answer for another makes nobody believe it.
+                    let text = packed.map(|packed| [&question.key, &*packed].concat());
+                    (text, keep.unwrap_or_default())
+                }
+                Published::Failure(failed) => (Some(failed.write(&question)), failing::KEEP),
+                Published::Nothing => (None, Duration::ZERO),
+            };
+            let sealed = text.map(|text| node.seal().seal(&text));
             let body = sealed.filter(|body| body.len() <= LONGEST_ANSWER);
             // If it is lost, the claim ends by itself.
             let _ = node
@@ -48,6 +55,26 @@ impl Shared {
         };
         self.tasks.spawn_on(publish, &self.runtime);
     }
+}
+
+/// What became of a claimed question.
+pub(crate) enum Published {
+    /// The answer that this call holds.
+    Answer(Arc<dyn Call>),
+    /// Its call came to nothing, and with it whatever waits for it.
+    Failure(Failed),
+    /// Others may ask it themselves.
+    Nothing,
+}
+
+/// What another node's answer is to a job here.
+enum Taken {
+    /// It has it.
+    Answer,
+    /// There is none.
+    Failure(Failed),
+    /// It is of no use.
+    Nothing,
 }
 
 /// What time the store says it is. A grant may be one that it repeats, of a while ago.
@@ -85,23 +112,27 @@ async fn ask(shared: Arc<Shared>, asking: Asking) {
         answer = Err(Lost::Silent("its clock has jumped ahead".to_owned()));
     }
     let taken = match (&answer, &asking.whose) {
-        (Ok(Answer::Answered { body, .. }), Whose::Job(job)) => {
+        (Ok(Answer::Answered { body, .. }), Whose::Job(job, _)) => {
             let call = shared.state.lock().call_of(*job);
             let opened = node.seal().open(body);
             let question = asking.ask.question.map(|question| question.key);
-            let packed = opened.as_deref().zip(question);
-            let packed = packed.and_then(|(opened, key)| opened.strip_prefix(&key));
+            let said = opened.as_deref().zip(question);
+            let packed = said.and_then(|(opened, key)| opened.strip_prefix(&key));
             // Unpacked outside the lock: it is the front's code, and an answer may be long.
-            call.zip(packed).is_some_and(|(call, packed)| {
+            let taken = call.zip(packed).is_some_and(|(call, packed)| {
                 let taken = shared.vital.guard(|| call.take(packed));
                 taken.unwrap_or(false)
-            })
+            });
+            match said.and_then(|(opened, key)| Failed::read(opened, &key)) {
+                Some(failed) => Taken::Failure(failed),
+                None if taken => Taken::Answer,
+                None => Taken::Nothing,
+            }
         }
-        _ => false,
+        _ => Taken::Nothing,
     };
     let name: Option<Arc<str>> = match &answer {
-        Ok(Answer::Answered { by, .. }) => taken.then(|| node.name_of(*by)),
-        Ok(Answer::Claimed { by, .. }) => Some(node.name_of(*by)),
+        Ok(Answer::Answered { by, .. } | Answer::Claimed { by, .. }) => Some(node.name_of(*by)),
         Ok(Answer::Refused {
             reason: Refusal::Off(off),
             ..
@@ -112,7 +143,10 @@ async fn ask(shared: Arc<Shared>, asking: Asking) {
     shared.with(|state, now, effects| {
         let heard = state.hear_answer(&asking, answer, now, effects);
         match asking.whose {
-            Whose::Job(job) => state.heed(job, &asking, heard, by, now, effects),
+            Whose::Job(job, since) => {
+                let heard = (heard, taken, by);
+                state.heed((job, since), &asking, heard, now, effects);
+            }
             Whose::Request(_) => state.heed_more(asking, heard, now, effects),
         }
     });
@@ -142,7 +176,13 @@ impl State {
     }
 
     /// Asks the store whether a job may start; while this node is alone, decides by itself.
-    fn ask(&mut self, job: JobId, wanted: &Wanted, now: Moment, effects: &mut Effects) {
+    fn ask(
+        &mut self,
+        (job, since): (JobId, Moment),
+        wanted: &Wanted,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
         let Some(sharing) = &self.sharing else {
             return;
         };
@@ -157,7 +197,7 @@ impl State {
                 sharing.open(id, wanted.upstream, wanted.budget);
             }
             effects.asks.push(Asking {
-                whose: Whose::Job(job),
+                whose: Whose::Job(job, since),
                 upstream: wanted.upstream,
                 budget: wanted.budget,
                 gap: wanted.gap,
@@ -274,10 +314,9 @@ impl State {
     /// What the store said about a job that asked.
     fn heed(
         &mut self,
-        job: JobId,
+        (job, since): (JobId, Moment),
         asking: &Asking,
-        heard: Heard,
-        by: Option<(Asker, Arc<str>)>,
+        (heard, taken, by): (Heard, Taken, Option<(Asker, Arc<str>)>),
         now: Moment,
         effects: &mut Effects,
     ) {
@@ -297,7 +336,7 @@ impl State {
                     gap: asking.gap,
                     question: None,
                 };
-                return self.ask(job, &wanted, now, effects);
+                return self.ask((job, since), &wanted, now, effects);
             }
             Heard::Not(answer) => answer,
         };
@@ -316,9 +355,13 @@ impl State {
                 self.take_decisions(None);
                 self.sides[side].latest = None;
             }
-            Answer::Answered { age, .. } => match by {
-                Some((with, _)) => self.answered(job, upstream, with, age, now),
-                None => {
+            Answer::Answered { age, .. } => match (taken, by) {
+                (Taken::Answer, Some((with, _))) => self.answered(job, upstream, with, age, now),
+                // Only who wanted it before it failed: whoever came later wants to know how it is now.
+                (Taken::Failure(failed), Some((with, _))) if since.until(now) >= age => {
+                    self.failed_elsewhere(job, upstream, (with, age), failed, now, effects);
+                }
+                _ => {
                     if let Some(payload) = self.payloads.find(job) {
                         payload.elsewhere = Elsewhere::Distrusts;
                     }
@@ -374,7 +417,12 @@ impl State {
                 // Switching it off puts the job back first. It is still asking where this node knows better, which the
                 // store has yet to hear.
                 self.hear_switched(upstream, &off, by.unwrap_or_default(), now, effects);
-                self.dispatcher.put_back(now, job);
+                let refused = Refused {
+                    until: now + LOOK,
+                    reason: Wait::Agreeing,
+                    full: None,
+                };
+                self.dispatcher.refuse(now, job, refused);
                 return self.move_turn(upstream, effects);
             }
         };
@@ -389,6 +437,40 @@ impl State {
         self.sides[upstream.0 as usize].latest = None;
         self.note_state(upstream, now);
         self.move_turn(upstream, effects);
+    }
+
+    /// The call that the job waits for came to nothing: so does the job, without a call.
+    fn failed_elsewhere(
+        &mut self,
+        job: JobId,
+        upstream: UpstreamId,
+        (with, after): (Asker, Duration),
+        failed: Failed,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        let about = self.payloads.find(job).map(|payload| {
+            payload.elsewhere = Elsewhere::Fails;
+            payload.call.about()
+        });
+        let asked = self.dispatcher.asked_by(job);
+        if !self.dispatcher.answered(now, job) {
+            return;
+        }
+        self.reap(Some((job, failed.ended)), effects);
+        let (Some(about), Some((class, asker))) = (about, asked) else {
+            return;
+        };
+        let noted = Job {
+            asker,
+            ..Job::new(upstream, class)
+        };
+        let what = What::Shared { with, after };
+        self.dispatcher.note_other(now, &noted, what);
+        let record = self.take_noted(&about, Some(Got::Nothing));
+        if let Some((record, words)) = record.zip(failed.words) {
+            self.explain_noted(upstream, record.number, words);
+        }
     }
 
     /// Another node has the answer: the job ends without a call.
