@@ -431,7 +431,8 @@ impl Dispatcher {
         // As it is now: when the record is read, the window holds something else.
         let full = match reason {
             Wait::Window | Wait::Share => up.allowance(budget).full(now),
-            Wait::Off | Wait::Cooldown | Wait::Gap | Wait::Agreeing | Wait::Claimed => None,
+            Wait::Off | Wait::Cooldown | Wait::Gap => None,
+            Wait::Agreeing | Wait::Claimed | Wait::Network => None,
         };
         let waits = What::Waits {
             reason,

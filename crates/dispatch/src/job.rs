@@ -139,6 +139,9 @@ pub enum Wait {
     Share,
     /// Another node is asking the same.
     Claimed,
+    /// Our own network is down, so nothing starts. No part of the next wait that jobs are judged by (rule 23): it is told to
+    /// those who ask when the next call is possible, and to those whose call was held by it.
+    Network,
 }
 
 /// Why a job was dropped.

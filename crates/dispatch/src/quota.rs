@@ -41,7 +41,7 @@ impl Held {
     /// Whether a start is thought to fit then. Otherwise that is merely when it is asked again.
     fn is_slot(&self) -> bool {
         match self.reason {
-            Wait::Agreeing | Wait::Claimed | Wait::Off => false,
+            Wait::Agreeing | Wait::Claimed | Wait::Off | Wait::Network => false,
             Wait::Share => self.full.is_some_and(|full| full.kept > 0),
             Wait::Window | Wait::Gap | Wait::Cooldown => true,
         }

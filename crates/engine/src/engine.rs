@@ -136,6 +136,7 @@ impl Engine {
                 within: options.try_within,
                 next: Moment::NEVER,
             },
+            pause: None,
             sharing: options
                 .node
                 .clone()

@@ -33,6 +33,7 @@ mod operate;
 mod outward;
 mod own;
 mod past;
+mod pause;
 mod payload;
 mod probes;
 mod recent;

@@ -184,10 +184,7 @@ impl Engine {
             at: now,
             history: side.history.iter().copied().collect(),
             day: side.series.day(now),
-            next_call: state
-                .dispatcher
-                .next_wait(now, upstream, Class(0), Budget::Query)
-                .0,
+            next_call: state.next_wait(now, upstream, Class(0), Budget::Query).0,
             rungs: state.ladder.len(),
             next_cooldown: state.ladder.get(next).copied(),
             status,
@@ -213,7 +210,8 @@ impl Engine {
         self.shared.state.lock().ladder.clone()
     }
 
-    /// How long the next call in this class and budget would have to wait, and for what.
+    /// How long the next call in this class and budget would have to wait, and for what; calls that pause because of our
+    /// own network included.
     pub fn next_wait(
         &self,
         upstream: UpstreamId,
@@ -222,7 +220,7 @@ impl Engine {
     ) -> (Duration, Option<Wait>) {
         let now = self.shared.timeline.now();
         let state = self.shared.state.lock();
-        state.dispatcher.next_wait(now, upstream, class, budget)
+        state.next_wait(now, upstream, class, budget)
     }
 
     /// A page of the decisions about an upstream, newest first, starting with the one before number

@@ -79,23 +79,20 @@ impl State {
         self.put_off_probe(upstream, now, effects);
     }
 
-    /// A probe counts like any call, so it is planned for when the upstream's windows have room for one: whoever is told
-    /// the time can rely on it.
+    /// A probe counts like any call, so it is planned for when the upstream's windows have room for one and calls do not
+    /// pause: whoever is told the time can rely on it.
     pub(crate) fn put_off_probe(
         &mut self,
         upstream: UpstreamId,
         now: Moment,
         effects: &mut Effects,
     ) {
-        let Some(side) = self.sides.get_mut(upstream.0 as usize) else {
-            return;
-        };
-        if side.probe_at == Moment::NEVER {
+        let planned = self.sides.get(upstream.0 as usize);
+        if planned.is_none_or(|side| side.probe_at == Moment::NEVER) {
             return;
         }
-        let (wait, _) = self
-            .dispatcher
-            .next_wait(now, upstream, Class(0), Budget::Side);
+        let (wait, _) = self.next_wait(now, upstream, Class(0), Budget::Side);
+        let side = &mut self.sides[upstream.0 as usize];
         side.probe_at = side.probe_at.max(now + wait);
         if side.probe_at < self.probes.next {
             self.probes.next = side.probe_at;

@@ -336,6 +336,9 @@ mod tests {
         for asker in [0, 1, 4096, Asker::WEIR.0, Asker::OPERATOR.0].map(Asker) {
             assert!(is_packed(&Start { asker, ..start }, time, &About::Nothing));
         }
+        let reason = Some(Wait::Network);
+        let start_late = Start { reason, ..start };
+        assert!(!is_packed(&start_late, time, &About::Nothing));
         for millis in [0, 1, 999, 1001, 274_877] {
             let time = Duration::from_millis(millis);
             assert!(is_packed(&start, time, &About::Nothing));

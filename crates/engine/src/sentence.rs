@@ -107,6 +107,7 @@ fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scen
                 Wait::Agreeing => "waiting for the nodes to agree",
                 Wait::Share => "waiting for the shared store",
                 Wait::Claimed => "waiting for another node",
+                Wait::Network => "waiting for our own network",
             };
             format!("{who} was called{whom} after {} of {waiting}", span(waited))
         }
@@ -163,6 +164,10 @@ fn waits(
         (Wait::Gap, _) => {
             let next = (scene.clock)(until, true);
             format!("waits for spacing, next slot {next}")
+        }
+        (Wait::Network, _) => {
+            let next = (scene.clock)(until, true);
+            format!("waits: our own network is down, next try {next}")
         }
         (Wait::Agreeing, _) => "waits: the nodes are agreeing on what was used".to_owned(),
         (Wait::Share, full) => {
@@ -284,7 +289,7 @@ fn no_slot(reason: Wait) -> Option<&'static str> {
         Wait::Agreeing => Some("the nodes are agreeing on what was used"),
         Wait::Share => Some("the shared store does not answer, this node has used its share"),
         Wait::Claimed => Some("another node is asking the same"),
-        Wait::Off | Wait::Cooldown | Wait::Window | Wait::Gap => None,
+        Wait::Off | Wait::Cooldown | Wait::Window | Wait::Gap | Wait::Network => None,
     }
 }
 

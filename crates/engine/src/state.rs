@@ -16,6 +16,7 @@ use crate::flow::Flows;
 use crate::keeper::{AgendaChange, Changes, KeptPast, KeptUpstream, Memory};
 use crate::new_calls::NewCalls;
 use crate::past;
+use crate::pause::Pause;
 use crate::payload::{Elsewhere, Payload, Payloads, Told};
 use crate::probes::Probes;
 use crate::record::{About, Got, Record};
@@ -71,6 +72,8 @@ pub(crate) struct State {
     /// How long after a change that is.
     pub(crate) past_every: Duration,
     pub(crate) probes: Probes,
+    /// When no call started last, because our own network was down; it may last.
+    pub(crate) pause: Option<Pause>,
     /// What is shared with other nodes, if there are any.
     pub(crate) sharing: Option<Box<Sharing>>,
 }
@@ -129,6 +132,8 @@ impl State {
         }
         self.keep_past(now);
         let upstream = start.upstream;
+        let reason = self.waited_for(&start, now);
+        let start = Start { reason, ..start };
         let side = &mut self.sides[upstream.0 as usize];
         let payload = self
             .payloads
@@ -474,6 +479,7 @@ impl Side {
             Wait::Cooldown => Some(self.trouble.as_ref()?.reason.clone()),
             Wait::Off => Some(self.off.as_ref()?.reason.as_str().into()),
             Wait::Claimed => self.latest.clone(),
+            Wait::Network => Some("our own network is down".into()),
             Wait::Window | Wait::Gap | Wait::Agreeing | Wait::Share => None,
         }
     }

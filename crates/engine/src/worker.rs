@@ -171,6 +171,7 @@ impl State {
         }
         let jitter = self.rng.u16(0..=500);
         let after = self.dispatcher.finish(now, job, finish, jitter);
+        self.look_for_pause(now, effects);
         if after != After::Ended && self.payloads.find(job).is_some_and(|job| job.is_unwanted()) {
             self.dispatcher.cancel(now, job);
         }

@@ -90,6 +90,7 @@ fn reason(server: &Server, why: &NoAnswer) -> String {
                 Wait::Agreeing => "the nodes are agreeing on what was used",
                 Wait::Share => "the shared store does not answer, and this node has used its share",
                 Wait::Claimed => "another node is asking the same",
+                Wait::Network => "calls pause",
             };
             said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"))
         }

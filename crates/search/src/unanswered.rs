@@ -86,6 +86,7 @@ pub(crate) fn why(reason: Wait, cause: Option<&str>) -> String {
         Wait::Agreeing => "the nodes are agreeing on what was used",
         Wait::Share => "the shared store does not answer, and this node has used its share",
         Wait::Claimed => "another node is asking the same",
+        Wait::Network => "calls pause",
     };
     let said = cause.filter(|cause| !cause.is_empty());
     said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"))

@@ -150,9 +150,7 @@ impl Dispatcher {
             let next = self.policy.failure.cooldown_after(rung);
             let probe = match up.ready(Class(0), Budget::Side, now) {
                 (ready, Wait::Window | Wait::Share) => ready,
-                (_, Wait::Off | Wait::Cooldown | Wait::Gap | Wait::Agreeing | Wait::Claimed) => {
-                    cooldown.until
-                }
+                _ => cooldown.until,
             };
             let began = What::CooldownBegan {
                 cooldown,

@@ -109,8 +109,14 @@ impl Dispatcher {
             busy: self.crew.busy(),
             waiting: self.crew.waiting(),
             crew: self.crew.size(),
-            paused_until: (self.paused_until > now).then_some(self.paused_until),
+            paused_until: self.paused_until(now),
         }
+    }
+
+    /// Until when nothing starts, because our own network was down.
+    pub fn paused_until(&self, now: Moment) -> Option<Moment> {
+        let now = now.max(self.clock);
+        (self.paused_until > now).then_some(self.paused_until)
     }
 
     /// The most workers there may be, and the fill in percent at which they become more.

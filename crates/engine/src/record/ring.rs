@@ -166,6 +166,8 @@ impl PackedCall {
             && asker as u32 == start.asker.0
             && u32::from(upstream) == start.upstream.0
             && start.class.0 < 8
+            // There is no place for its code, and it is rare.
+            && start.reason != Some(Wait::Network)
             && attempt < 4;
         if !fits {
             return Err(about);

@@ -396,6 +396,7 @@ fn a_start_after_a_wait_for_other_nodes_says_so() {
         (Wait::Agreeing, "waiting for the nodes to agree"),
         (Wait::Share, "waiting for the shared store"),
         (Wait::Claimed, "waiting for another node"),
+        (Wait::Network, "waiting for our own network"),
     ] {
         let started = What::Started {
             waited: secs(4),
@@ -407,6 +408,40 @@ fn a_start_after_a_wait_for_other_nodes_says_so() {
             format!("harbor was called for Sonarr after 4 s of {words}.")
         );
     }
+}
+
+#[test]
+fn who_waits_for_our_own_network_is_told_so() {
+    let told = |what: What| {
+        tell(&Record {
+            cause: Some("our own network is down".into()),
+            ..record(what)
+        })
+    };
+    let waits = What::Waits {
+        reason: Wait::Network,
+        until: at(NOW + 30),
+        full: None,
+    };
+    assert_eq!(
+        told(waits),
+        "harbor waits: our own network is down, next try 14:17:30."
+    );
+    let skip = |limit| Skip {
+        reason: Wait::Network,
+        wait: Some(secs(30)),
+        limit,
+    };
+    assert_eq!(
+        told(What::Skipped(skip(Some(secs(15))))),
+        "harbor was skipped for Sonarr: the next free slot is in 30 s (14:17:30), because our own network is down, \
+         and background requests wait at most 15 s."
+    );
+    assert_eq!(
+        told(What::Missed(skip(None))),
+        "harbor was skipped for Sonarr: the next free slot is in 30 s (14:17:30), because our own network is down, \
+         after the deadline. The request stays queued."
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Our own outage is nobody's fault.
 
 use crate::kit::*;
-use weir_engine::dispatch::Availability;
+use weir_engine::dispatch::policy::Budget;
+use weir_engine::dispatch::{Availability, UpstreamId, Wait, What};
 use weir_engine::{Ended, Outcome, Trouble, Weather};
 
 const TROUBLE: Step = Step::Trouble(Trouble::NoRoute);
@@ -35,6 +36,93 @@ async fn nobody_climbs_while_our_network_is_down_and_calls_pause() {
     assert_eq!(desk.starts("again"), [secs(61)]);
     assert!(!desk.engine.status().network_down);
     assert_eq!(weather.down_for(), None);
+}
+
+/// Two upstreams that have just shown that our own network is down, and one that nobody has called.
+async fn paused() -> (Desk, [UpstreamId; 3]) {
+    let desk = Desk::new(policy());
+    let all = ["a", "b", "c"].map(|name| desk.upstream(name, secs(0), 1));
+    pass(secs(31)).await;
+    for upstream in &all[..2] {
+        let call = desk.ready("down", TROUBLE);
+        desk.engine.submit(job(*upstream, RSS), call).await;
+    }
+    (desk, all)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_for_the_next_slot_is_told_of_the_pause() {
+    let (desk, [a, ..]) = paused().await;
+    pass(secs(3)).await;
+    let next = || desk.engine.next_wait(a, INTERACTIVE, Budget::Query);
+    assert_eq!(next(), (secs(27), Some(Wait::Network)));
+    assert_eq!(
+        desk.engine.upstream(a).expect("it is there").next_call,
+        secs(27)
+    );
+    let told = desk.engine.submit(job(a, INTERACTIVE), desk.done("again"));
+    assert_eq!(told.await, Ended::Finished(Outcome::Done));
+    assert_eq!(desk.starts("again"), [secs(61)]);
+    let newest = desk.engine.decisions(a, None, 1).remove(0);
+    let What::Started { reason, waited, .. } = newest.what else {
+        panic!("{newest:?}");
+    };
+    assert_eq!((reason, waited), (Some(Wait::Network), secs(27)));
+    assert_eq!(next(), (secs(0), None));
+    // What waits longer than that for something else says so.
+    let busy = desk.call("busy");
+    desk.engine
+        .submit_detached(job(a, INTERACTIVE), busy.clone());
+    let queued = desk.engine.submit(job(a, INTERACTIVE), desk.done("queued"));
+    pass(secs(9)).await;
+    busy.answer();
+    queued.await;
+    let newest = desk.engine.decisions(a, None, 1).remove(0);
+    assert!(
+        matches!(newest.what, What::Started { reason: None, .. }),
+        "{newest:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cooldown_that_outlasts_the_pause_is_the_reason() {
+    let (desk, [a, _, c]) = paused().await;
+    let retry_after = Some(secs(3600));
+    let throttled = desk.ready("c", Step::Outcome(Outcome::Throttled { retry_after }));
+    desk.engine.submit(job(c, INTERACTIVE), throttled).await;
+    let trouble = |upstream| {
+        desk.engine
+            .submit(job(upstream, INTERACTIVE), desk.ready("down", TROUBLE))
+    };
+    pass(secs(60)).await;
+    trouble(a).await;
+    let (_, why) = desk.engine.next_wait(c, INTERACTIVE, Budget::Query);
+    assert_eq!(why, Some(Wait::Cooldown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_is_told_for_after_the_pause_and_made_then() {
+    let desk = Desk::new(policy());
+    desk.try_with(Outcome::Done);
+    let [a, b, c] = ["a", "b", "c"].map(|name| desk.upstream(name, secs(0), 1));
+    let call = desk.ready("c", Step::Outcome(Outcome::Unavailable));
+    for upstream in [a, b] {
+        desk.engine
+            .submit(job(upstream, RSS), desk.done("fine"))
+            .await;
+    }
+    desk.engine.submit(job(c, RSS), call).await;
+    // Its cooldown is over after 60 s, and it is probed 30 s later.
+    pass(secs(75)).await;
+    for upstream in [a, b] {
+        let call = desk.ready("down", TROUBLE);
+        desk.engine.submit(job(upstream, RSS), call).await;
+    }
+    let view = || desk.engine.upstream(c).expect("it is there");
+    let probe = view().probe_at.expect("it is probed");
+    assert_eq!(view().at.until(probe), secs(30));
+    pass(secs(40)).await;
+    assert_eq!(desk.starts("probe"), [secs(105)]);
 }
 
 #[tokio::test(start_paused = true)]

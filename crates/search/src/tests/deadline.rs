@@ -1,5 +1,7 @@
 //! Answers are bounded in time; what comes later is for the next asker.
 
+use weir_engine::dispatch::{Wait, What};
+
 use super::*;
 
 /// Calls may take longer than an answer.
@@ -74,6 +76,69 @@ async fn whose_turn_comes_too_late_is_named_at_once_and_asked_for_the_next_one()
     assert_eq!((reply.titles().len(), reply.took), (6, Duration::ZERO));
     assert_eq!(indexers[0].searches().len(), 2);
     assert_eq!(indexers[1].searches().len(), 1);
+}
+
+/// Asks until it is clear that it is our own network that is down, which the last reply says.
+async fn outage(world: &World, network: &Network) -> Reply {
+    world.until(60 * SECOND).await;
+    network.set_down(true);
+    world.get("/torznab/api?t=search&q=show&nocache=1").await;
+    world.until(80 * SECOND).await;
+    world.get("/torznab/api?t=search&q=some&nocache=1").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_our_network_is_down_nobody_waits_for_the_deadline_and_the_time_told_is_that_of_the_next_call()
+ {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let world = World::new(network.ground(), &plain(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    outage(&world, &network).await;
+    let paused = world.engine.status().counts.paused_until;
+    let rest = world.timeline.now().until(paused.expect("calls pause"));
+    assert!(rest > 20 * SECOND, "{rest:?}");
+    let calls = || {
+        indexers
+            .iter()
+            .map(|one| network.connections(one.address()))
+            .sum::<usize>()
+    };
+    let before = calls();
+    let reply = world.get("/torznab/api?t=search&q=nothing&nocache=1").await;
+    let seconds = rest.as_millis().div_ceil(1000).to_string();
+    assert_eq!(
+        (reply.status, reply.took),
+        (429, Duration::ZERO),
+        "{reply:?}"
+    );
+    assert_eq!(reply.retry_after, Some(seconds));
+    let told = format!(
+        "calls pause: our own network is down. Next try in {}",
+        weir_engine::span(rest)
+    );
+    assert!(reply.body.contains(&told), "{told}: {}", reply.body);
+    network.set_down(false);
+    tokio::time::sleep(rest - Duration::from_millis(1)).await;
+    turn().await;
+    assert_eq!(calls(), before, "not before");
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    turn().await;
+    assert_eq!(calls(), before + 2, "it was queued");
+    for name in ["a", "b"] {
+        let upstream = world.view(name).figures.upstream;
+        let newest = world.engine.decisions(upstream, None, 1).remove(0);
+        assert!(
+            matches!(
+                newest.what,
+                What::Started {
+                    reason: Some(Wait::Network),
+                    ..
+                }
+            ),
+            "{newest:?}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -237,6 +237,7 @@ fn reason(what: &What) -> Option<&'static str> {
         Wait::Agreeing => "agreeing",
         Wait::Share => "share",
         Wait::Claimed => "claimed",
+        Wait::Network => "our_network",
     })
 }
 
