@@ -262,6 +262,15 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         let queued = format!("the request was still queued after {}", span(limit));
         return format!("{who} was skipped{whom}: {queued}.{got}");
     }
+    // Who knows beforehand is told of a longer time than that: this one left while it waited.
+    if wait <= limit && no_slot(skip.reason).is_none() {
+        let (limit, wait) = (span(limit), span(wait));
+        let at = (scene.clock)(next, true);
+        let why = cause(record);
+        return format!(
+            "{who} was skipped{whom}: it had not been called after {limit}; next free slot in {wait} ({at}){why}.{got}"
+        );
+    }
     let requests = record.class.map_or_else(
         || "this request waits".to_owned(),
         |class| format!("{} requests wait", (scene.class)(class)),

@@ -171,6 +171,10 @@ fn samples() -> Vec<(What, &'static str)> {
             "harbor was skipped for Sonarr: the request was still queued after 4 s.",
         ),
         (
+            skip(Wait::Gap, Some(3), Some(4)),
+            "harbor was skipped for Sonarr: it had not been called after 4 s; next free slot in 3 s (14:17:03).",
+        ),
+        (
             skip(Wait::Gap, Some(74), Some(60)),
             "harbor was skipped for Sonarr: the next free slot is in 74 s (14:18:14), and background requests wait at most 60 s.",
         ),
