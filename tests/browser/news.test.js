@@ -390,7 +390,7 @@ test('a page whose server is down is shown and says so', async (t) => {
     await page.goto(path);
     const notice = page.locator('.notice.stale');
     await notice.waitFor();
-    assert.match(await notice.innerText(), /news-one did not answer: [\s\S]*Newer articles may be missing/);
+    assert.match(await notice.innerText(), /No answer from news-one: [\s\S]*Newer articles may be missing/);
   }
   assert.equal(await page.getByText('It moves again.').isVisible(), true);
   await rules.picture(page, 'news-stale');
@@ -441,7 +441,7 @@ test('writing', async (t) => {
     await rules.everywhere(page, 'news-compose');
     await writes(page, { text: 'Short words.\n\n> quoted\n\nAnd more of them, on a line that is so long that it has to be folded somewhere on its way to the server and back.' });
     await page.getByRole('button', { name: 'Preview article', exact: true }).click();
-    await page.getByRole('heading', { name: 'As it will look' }).waitFor();
+    await page.getByRole('heading', { name: 'Preview' }).waitFor();
     await rules.everywhere(page, 'news-preview', { sent: false });
     await field(page, 'Your address').fill('nobody');
     await field(page, 'Newsgroups').fill('no*group');

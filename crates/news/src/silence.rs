@@ -98,7 +98,7 @@ fn reason(server: &Server, why: &NoAnswer) -> String {
         Ended::Dropped(reason) => format!("it was not asked: {}", drop_reason(*reason, None)),
         Ended::Shutdown => "it was not asked: Weir is stopping".to_owned(),
         Ended::Cancelled => "it was not asked in time".to_owned(),
-        Ended::Panicked => "it was asked, and Weir failed; the log says why".to_owned(),
+        Ended::Panicked => "an error in Weir ended the call; see the log".to_owned(),
         Ended::Finished(_) | Ended::Answered => "it sent no usable answer".to_owned(),
     }
 }

@@ -368,7 +368,7 @@ pub(crate) fn failure(not: &NotPosted) -> Failure {
         NotPosted::Forbidden(_) => "Post to a newsgroup that takes articles.",
         NotPosted::TooMany { .. } => "Wait, then post it again.",
         NotPosted::Unreachable(_) => "Post it again later.",
-        NotPosted::Unkept(_) => "Look into the log; then post it again.",
+        NotPosted::Unkept(_) => "Check the log, then post again.",
     };
     let failure = Failure::new(status(not), not.to_string(), advice);
     match not {

@@ -131,7 +131,7 @@ pub(crate) fn failure(unfound: Unfound) -> Failure {
         Unfound::Unreadable => Failure::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "The full-text index cannot be read now.",
-            "Weir makes a damaged one anew from what is stored. Try again in a minute.",
+            "Weir rebuilds a damaged index from the stored articles. Try again in a minute.",
         )
         .retry_after(60),
         Unfound::Busy { retry_after } => Failure::new(

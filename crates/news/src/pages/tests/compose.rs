@@ -233,7 +233,7 @@ async fn an_article_is_previewed_sent_and_found_among_the_posts() {
         .await;
     assert_eq!(preview.status, 200, "{}", preview.body);
     assert!(
-        preview.body.contains("As it will look")
+        preview.body.contains("id=\"preview\">Preview<")
             && preview.body.contains("Grüße &#38; &#60;i&#62;more")
     );
     assert!(!preview.body.contains("<script>x"));

@@ -190,8 +190,8 @@ async fn a_stale_page_is_whole_and_says_so() {
         let answer = world.get(path).await;
         assert_eq!(answer.status, 200, "{path}");
         for text in [
-            "<b>news-two</b> did not answer: it timed out after 30 s.",
-            "last checked on <time",
+            "No answer from <b>news-two</b>: it timed out after 30 s.",
+            "Last checked on <time",
         ] {
             assert!(
                 answer.body.contains(text),
