@@ -78,6 +78,14 @@ pub mod about {
     pub const FORWARDERS: &str = "forwarders";
     /// A file behind a link.
     pub const DOWNLOAD: &str = "download";
+    /// A look for words in stored articles.
+    pub const ARTICLE_SEARCH: &str = "article search";
+    /// An article that somebody posts.
+    pub const POST: &str = "post";
+    /// A newsreader that connects.
+    pub const NEWSREADER: &str = "newsreader connection";
+    /// What a newsreader asks for.
+    pub const COMMAND: &str = "newsreader request";
 }
 
 /// Kinds of a front's own decisions.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use weir_engine::{Own, OwnKind, OwnReason, about};
 
 use crate::model::Model;
 pub use crate::store::{Coverage, Hit};
-use crate::store::{Looking, MOST_MATCHES, NotLooked, Stepped};
+use crate::store::{LINE, Looking, MOST_MATCHES, NotLooked, Stepped};
 use crate::text::{Inquiry, Order};
 
 /// Between two steps of indexing at least; otherwise as long as the step took, so that it never takes more than half a processor.
@@ -113,7 +114,14 @@ impl Model {
                     coverage: looked.coverage,
                 })
             }
-            Err(NotLooked::Busy) => Err(Unfound::Busy { retry_after: LATER }),
+            Err(NotLooked::Busy) => {
+                self.engine.note_refused(Own {
+                    limit: u32::try_from(LINE).ok(),
+                    retry: Some(Duration::from_secs(LATER)),
+                    ..Own::new(OwnKind::Refused, OwnReason::TooMany, about::ARTICLE_SEARCH)
+                });
+                Err(Unfound::Busy { retry_after: LATER })
+            }
             Err(NotLooked::Unreadable) => Err(Unfound::Unreadable),
         }
     }

@@ -39,7 +39,7 @@ pub(crate) use self::kept::{
 };
 pub(crate) use self::pack::hash;
 pub use self::text::{Coverage, Hit};
-pub(crate) use self::text::{Looking, MOST as MOST_MATCHES, NotLooked, Stepped, TextIndex};
+pub(crate) use self::text::{LINE, Looking, MOST as MOST_MATCHES, NotLooked, Stepped, TextIndex};
 use crate::numbers::{NumberRows, ServerId};
 
 /// Bytes of one part of a list.

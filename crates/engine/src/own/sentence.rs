@@ -96,6 +96,7 @@ fn subject(decision: &OwnDecision) -> String {
     if count > 1 || about == about::COMPLETED {
         return match about {
             about::COMPLETED | about::STOPPED => events(decision),
+            about::ARTICLE_SEARCH => counted(count, about, "article searches"),
             about => counted(count, about, &format!("{about}s")),
         };
     }
@@ -130,6 +131,16 @@ fn why(decision: &OwnDecision) -> String {
                 "{} asked for more than {limit} files in a minute",
                 who(decision)
             )
+        }
+        OwnReason::TooMany if *own.about == *about::ARTICLE_SEARCH => {
+            format!("too many at once ({limit} wait at most)")
+        }
+        OwnReason::TooMany if *own.about == *about::POST => {
+            format!("{} had posted {limit} in the last hour", who(decision))
+        }
+        OwnReason::TooMany if *own.about == *about::NEWSREADER => "too many were open".to_owned(),
+        OwnReason::TooMany if *own.about == *about::COMMAND => {
+            "too much was already waiting to be sent".to_owned()
         }
         OwnReason::TooMany => format!(
             "{} sent more than {limit} events in a minute",
@@ -299,6 +310,62 @@ mod tests {
                 "Download of Some.Show.S01E01 refused: 203.0.113.7 asked for more than 120 files in a minute. It was told to retry in 12 s.",
                 "1,000 downloads refused, most recently of Some.Show.S01E01: 203.0.113.7 asked for more than 120 files in a minute. It was last told to retry in 12 s.",
             ]
+        );
+    }
+
+    #[test]
+    fn refused_by_news() {
+        let search = Own {
+            retry: Some(Duration::from_secs(3)),
+            ..own(
+                OwnKind::Refused,
+                OwnReason::TooMany,
+                about::ARTICLE_SEARCH,
+                8,
+            )
+        };
+        assert_eq!(
+            both(search),
+            [
+                "Article search refused: too many at once (8 wait at most), told to retry in 3 s.",
+                "1,000 article searches refused: too many at once (8 wait at most), told to retry in 3 s.",
+            ]
+        );
+        let post = Own {
+            asker: Some("Anna".into()),
+            retry: Some(Duration::from_secs(2520)),
+            ..own(OwnKind::Refused, OwnReason::TooMany, about::POST, 20)
+        };
+        assert_eq!(
+            both(post),
+            [
+                "Post refused: Anna had posted 20 in the last hour, told to retry in 42 minutes.",
+                "1,000 posts refused: Anna had posted 20 in the last hour, last told to retry in 42 minutes.",
+            ]
+        );
+        let newsreader = Own {
+            example: Some("203.0.113.7".into()),
+            ..Own::new(OwnKind::Refused, OwnReason::TooMany, about::NEWSREADER)
+        };
+        assert_eq!(
+            both(newsreader),
+            [
+                "Newsreader connection of 203.0.113.7 refused: too many were open.",
+                "1,000 newsreader connections refused: too many were open; most recently of 203.0.113.7.",
+            ]
+        );
+    }
+
+    #[test]
+    fn refused_newsreader_requests() {
+        let request = Own {
+            retry: Some(Duration::from_secs(1)),
+            example: Some("203.0.113.7".into()),
+            ..Own::new(OwnKind::Refused, OwnReason::TooMany, about::COMMAND)
+        };
+        assert_eq!(
+            both(request)[0],
+            "Newsreader request of 203.0.113.7 refused: too much was already waiting to be sent, told to retry in 1 s."
         );
     }
 

@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use weir_engine::Vitals;
+use weir_engine::{Own, OwnKind, OwnReason, Vitals, about};
 use weir_net::{ServerTls, Stream};
 use weir_web::Porter;
 use weir_web::seats::Seats;
@@ -311,6 +311,13 @@ impl NntpService {
             let session = Session::new(self.clone(), stream, client.address, place);
             open.spawn(session.run(encrypted))
         });
+        if stream.is_some() {
+            // One burst for all addresses: whoever has many would push out every other record.
+            self.parts.model.engine.note_refused(Own {
+                example: Some(peer.ip().to_string().into()),
+                ..Own::new(OwnKind::Refused, OwnReason::TooMany, about::NEWSREADER)
+            });
+        }
         stream
     }
 }

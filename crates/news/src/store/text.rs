@@ -41,7 +41,7 @@ const NAME: &str = "news-text.db";
 /// Questions that run at once: each may keep a processor busy.
 const SEATS: usize = 2;
 /// Questions that wait for them.
-const LINE: usize = 8;
+pub(crate) const LINE: usize = 8;
 /// How long a question is waited for. It looks at the clock itself and ends before; a slow disk may not let it.
 const PATIENCE: Duration = Duration::from_secs(5);
 

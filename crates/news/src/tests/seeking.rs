@@ -23,5 +23,16 @@ async fn of_many_who_search_at_once_the_last_are_told_to_come_back() {
     assert!(found.iter().any(Result::is_ok), "{found:?}");
     assert!(found.last().as_ref().is_some_and(busy), "{:?}", found[23]);
     assert!(found.iter().all(|found| found.is_ok() || busy(&found)));
+    let refused = found.iter().filter(busy).count() as u64;
+    let own = model.engine.own_decisions();
+    assert_eq!((own.len(), own[0].count), (1, refused), "{own:?}");
+    assert_eq!(
+        own[0].sentence(),
+        format!(
+            "{refused} article searches refused: too many at once (8 wait at most), told to retry in 3 s."
+        )
+    );
+    let counters = model.engine.status().counters;
+    assert_eq!((counters.asked, counters.refused), (refused, refused));
     stop(model).await;
 }

@@ -88,7 +88,7 @@ impl Session {
         let held = model.in_time(self.share.hold(read.raw.len()), until).await;
         match held.flatten() {
             Some(held) => Ok((read, held)),
-            None => Err(Unread::Busy { retry_after: 1 }),
+            None => Err(self.no_room()),
         }
     }
 

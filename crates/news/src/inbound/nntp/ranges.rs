@@ -371,7 +371,7 @@ impl Session {
         let model = &self.service.parts.model;
         let until = model.deadline();
         let held = model.in_time(self.share.hold(BATCHES), until).await;
-        let held = held.flatten().ok_or(Unread::Busy { retry_after: 1 })?;
+        let held = held.flatten().ok_or_else(|| self.no_room())?;
         let mut lines = model.numbered_lines(newsgroup, range, READER);
         let first = model.in_time(lines.next(), until).await;
         let first = first.unwrap_or(Err(Unread::Unreachable(Vec::new())))?;

@@ -49,6 +49,34 @@ async fn one_household_has_its_share_of_the_places_and_this_machine_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_newsreader_without_a_place_is_recorded_and_counted() {
+    let shelf = vec![Newsgroup::new("misc.test").with([1])];
+    let few = |config: &mut crate::Config| config.nntp.connections = number(16);
+    let mut rig = Rig::with(vec![shelf], PUBLIC, few).await;
+    let mut open = Vec::new();
+    let address = |place: usize| format!("203.0.113.{place}");
+    let refused = loop {
+        let address = address(open.len() + 1);
+        match rig.connect(&address, 1024) {
+            // None of them is silent: each has asked for something that it does not take.
+            Some(mut newsreader) if open.len() < 60 => {
+                newsreader.send("HELP\r\n".repeat(4)).await;
+                open.push(newsreader);
+                tokio::task::yield_now().await;
+            }
+            Some(_) => panic!("there is room for all"),
+            None => break address,
+        }
+    };
+    let engine = &rig.world.model.engine;
+    assert_eq!(
+        engine.own_decisions()[0].sentence(),
+        format!("Newsreader connection of {refused} refused: too many were open.")
+    );
+    assert_eq!(engine.status().counters.refused, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn strangers_are_slowed_down_and_whoever_is_near_is_not() {
     let shelf = vec![Newsgroup::new("misc.test").with([1])];
     let slow = |config: &mut crate::Config| config.nntp.commands_per_second = number(10);
@@ -152,6 +180,12 @@ async fn answers_wait_for_room_and_not_for_ever() {
     let mut second = rig.from(STRANGER).await;
     let reply = second.ask("BODY <1@zoo.example>").await;
     assert!(reply.starts_with("403 Too much"), "{reply}");
+    let engine = &rig.world.model.engine;
+    assert_eq!(
+        engine.own_decisions()[0].sentence(),
+        "Newsreader request of 203.0.113.9 refused: too much was already waiting to be sent, told to retry in 1 s."
+    );
+    assert_eq!(engine.status().counters.refused, 1);
     let mut elsewhere = rig.from("203.0.113.77").await;
     assert_eq!(elsewhere.code("BODY <1@zoo.example>").await, 222);
     assert!(elsewhere.block().await.len() > 200_000);
