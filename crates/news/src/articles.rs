@@ -148,10 +148,12 @@ impl Model {
             return Ok(self.read(id, kept).await);
         }
         self.count_miss();
-        let sought = self
-            .federation
-            .seek(&AskArticle(id.clone()), (class, asker))
-            .await;
+        // Better one of yesterday than none.
+        let old = || self.articles.recall(id).map(|(article, _)| article);
+        let instead = || self.known_since(old().map(|article| article.fetched));
+        let question = AskArticle(id.clone());
+        let sought = self.federation.seek(&question, (class, asker), instead);
+        let sought = sought.await;
         let (now, at) = self.now();
         match sought {
             Sought::Found { answer, server } => {
@@ -176,8 +178,7 @@ impl Model {
                 Err(NotRead::Nowhere(absence))
             }
             Sought::Unknown(silents) => {
-                // Better one of yesterday than none.
-                if let Some((article, _)) = self.articles.recall(id) {
+                if let Some(article) = old() {
                     return Ok(article);
                 }
                 let full = silents.iter().find_map(|(_, why)| busy(why));

@@ -69,9 +69,12 @@ impl Model {
                     // What is known so far can be read while others are still being asked.
                     self.merge_newsgroups().await;
                 }
-                Err(why) => self
-                    .catalogue
-                    .silent(id, silent(&self.engine, server, &why)),
+                Err(Unheard { why, owed }) => {
+                    let silent = silent(&self.engine, server, &why);
+                    self.catalogue.silent(id, silent);
+                    let listed = self.catalogue.listed_at(id);
+                    owed.got(self.known_since(listed));
+                }
             }
         });
         join_all(asked).await;
@@ -92,13 +95,13 @@ impl Model {
 
     /// Asks one server after the other what is new in a newsgroup, until one has said it.
     pub(crate) async fn bring_new(&self, open: &OpenNewsgroup, class: Class, asker: Asker) {
-        let (mut full, mut receipts) = (None, Vec::new());
+        let (mut full, mut owed) = (None, self.federation.owed());
         let mut carriers = self.carriers(&open.name).into_iter().peekable();
         while let Some(server) = carriers.next() {
             let until = patience(class, carriers.peek().is_none());
             match self.check(open, &server, (class, asker), until).await {
                 Ok(()) => {
-                    self.federation.note_got(&receipts, Got::Elsewhere);
+                    owed.got(Got::Elsewhere);
                     let (now, told) = (self.now(), self.told(&open.name));
                     open.with(|state| {
                         state.checked = Some(now);
@@ -115,7 +118,7 @@ impl Model {
                     return;
                 }
                 Err(unheard) => {
-                    receipts.extend(unheard.receipts);
+                    owed.add(unheard.owed);
                     let why = unheard.why;
                     // Where nobody waits, nobody is told that there was no place.
                     full = full.or(busy(&why).filter(|_| class != LOW));
@@ -123,20 +126,23 @@ impl Model {
             }
         }
         open.with(|state| state.busy = full);
-        self.federation.note_got(&receipts, self.instead(open));
+        owed.got(self.instead(open));
     }
 
     /// What readers get of a newsgroup of which nobody says what is new.
     fn instead(&self, open: &OpenNewsgroup) -> Got {
         let checked = open.with(|state| state.checked);
-        match checked {
-            Some((_, at)) => {
-                let age = u64::try_from(self.now().1 - at).unwrap_or_default();
-                let age = Duration::from_secs(age);
-                Got::Cached { age }
+        self.known_since(checked.map(|(_, at)| at))
+    }
+
+    /// What somebody gets whom no server answers: what was known then, in Unix seconds, if anything was.
+    pub(crate) fn known_since(&self, at: Option<i64>) -> Got {
+        at.map_or(Got::Nothing, |at| {
+            let age = u64::try_from(self.now().1 - at).unwrap_or_default();
+            Got::Cached {
+                age: Duration::from_secs(age),
             }
-            None => Got::Nothing,
-        }
+        })
     }
 
     /// Those that cannot be asked now are named with the page, not only once their turn to be merged in has come.
@@ -265,10 +271,13 @@ impl Model {
 
     /// Whether something was fetched. If it was not, there is what was known before.
     fn settle(&self, open: &OpenNewsgroup, fetched: Result<(), Unheard>) -> bool {
-        if let Err(Unheard { receipts, .. }) = &fetched {
-            self.federation.note_got(receipts, self.instead(open));
+        match fetched {
+            Ok(()) => true,
+            Err(unheard) => {
+                unheard.owed.got(self.instead(open));
+                false
+            }
         }
-        fetched.is_ok()
     }
 
     /// Fetches what stands in a newsgroup around a number of a server, unless it is known; or what follows that, so many
@@ -356,8 +365,9 @@ impl Model {
                 // Fewer numbers stand for nothing here than elsewhere in the newsgroup.
                 Err(Unheard {
                     why: NoAnswer::Fault(NewsFault::TooLong(_)),
-                    ..
+                    owed,
                 }) if narrow != window => {
+                    owed.asked_again();
                     let low = *narrow.start();
                     let told = ask(AskWindow { low, ..question }).await;
                     (narrow, told)
@@ -380,8 +390,9 @@ impl Model {
                     self.hear(open, server, Some(&unheard.why));
                     // Whoever moves on leaves all of them at the same time.
                     while let Some(Some((_, told))) = asked.next().now_or_never() {
-                        let more = told.err().into_iter();
-                        unheard.receipts.extend(more.flat_map(|one| one.receipts));
+                        told.err()
+                            .into_iter()
+                            .for_each(|one| unheard.owed.add(one.owed));
                     }
                     return Err(unheard);
                 }

@@ -50,6 +50,8 @@ struct CatalogueState {
 #[derive(Clone, Default)]
 struct ServerList {
     listed: Option<ListBlock>,
+    /// When that was, in Unix seconds.
+    at: Option<i64>,
     described: Option<Bytes>,
     silent: Option<SilentServer>,
 }
@@ -104,7 +106,13 @@ impl Catalogue {
         state.checked = now.or(state.checked);
         let kept = state.lists.entry(server).or_default();
         kept.listed = Some(list);
+        kept.at = now.map(|(_, at)| at);
         kept.silent = None;
+    }
+
+    /// When a server sent the list that is known of it, in Unix seconds.
+    pub(crate) fn listed_at(&self, server: ServerId) -> Option<i64> {
+        self.state.lock().lists.get(&server)?.at
     }
 
     /// What a server's newsgroups are about.

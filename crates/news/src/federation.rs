@@ -60,11 +60,52 @@ pub enum NoAnswer {
     Late,
 }
 
-/// No answer, and the records of it: what whoever asked got instead is written there once it is known.
+/// No answer, and the record of it.
+#[derive(Debug)]
 pub(crate) struct Unheard {
     pub(crate) why: NoAnswer,
-    /// None for a server that does not have it, which is an answer.
-    pub(crate) receipts: Vec<Receipt>,
+    pub(crate) owed: Owed,
+}
+
+/// Records that are still to say what whoever asked got: nothing, if this is dropped before anything else was said.
+pub(crate) struct Owed {
+    engine: Engine,
+    receipts: Vec<Receipt>,
+}
+
+impl Owed {
+    /// These as well, once it is known what whoever asked got.
+    pub(crate) fn add(&mut self, mut other: Self) {
+        self.receipts.append(&mut other.receipts);
+    }
+
+    /// Whoever asked got this.
+    pub(crate) fn got(mut self, got: Got) {
+        self.note(got);
+    }
+
+    /// They were asked again in another way, and that is what tells.
+    pub(crate) fn asked_again(mut self) {
+        self.receipts.clear();
+    }
+
+    fn note(&mut self, got: Got) {
+        for receipt in self.receipts.drain(..) {
+            self.engine.note_given(&receipt, got);
+        }
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        self.note(Got::Nothing);
+    }
+}
+
+impl std::fmt::Debug for Owed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Owed").field(&self.receipts.len()).finish()
+    }
 }
 
 /// What several servers together came to.
@@ -166,14 +207,13 @@ impl Federation {
     ///
     /// # Errors
     /// Why it gave no answer.
-    pub async fn ask<Q: Asked>(
+    pub(crate) async fn ask<Q: Asked>(
         &self,
         server: &Arc<Server>,
         question: Q,
         turn: (Class, Asker),
-    ) -> Result<Arc<Q::Answer>, NoAnswer> {
-        let asked = self.ask_until(server, question, turn, None).await;
-        asked.map_err(|unheard| unheard.why)
+    ) -> Result<Arc<Q::Answer>, Unheard> {
+        self.ask_until(server, question, turn, None).await
     }
 
     /// The same for somebody who moves on then: a call under way goes on without them, and its time-out is what tells the
@@ -206,9 +246,19 @@ impl Federation {
             Ok(Err(ended)) => NoAnswer::Ended(ended),
             Err(_) => self.move_on(&mut follower, &job),
         };
-        let receipt = follower.receipt().filter(|_| !why.is_absent());
-        let receipts = receipt.into_iter().collect();
-        Err(Unheard { why, receipts })
+        let mut owed = self.owed();
+        // Weir itself has nobody to tell.
+        let receipt = follower.receipt().filter(|_| asker != Asker::WEIR);
+        owed.receipts.extend(receipt);
+        Err(Unheard { why, owed })
+    }
+
+    /// Nothing so far.
+    pub(crate) fn owed(&self) -> Owed {
+        Owed {
+            engine: self.engine.clone(),
+            receipts: Vec::new(),
+        }
     }
 
     /// Somebody leaves who has waited for a while.
@@ -231,42 +281,36 @@ impl Federation {
         }
     }
 
-    /// Records what somebody got whom these servers gave nothing.
-    pub(crate) fn note_got(&self, receipts: &[Receipt], got: Got) {
-        for receipt in receipts {
-            self.engine.note_given(receipt, got);
-        }
-    }
-
-    /// Asks one server after the other until one has it.
-    pub async fn seek<Q: Asked>(
+    /// Asks one server after the other until one has it. Where one could not say, `instead` tells what whoever asked has got.
+    pub(crate) async fn seek<Q: Asked>(
         &self,
         question: &Q,
         (class, asker): (Class, Asker),
+        instead: impl FnOnce() -> Got,
     ) -> Sought<Q::Answer> {
-        let (mut silent, mut receipts) = (Vec::new(), Vec::new());
+        let (mut silent, mut owed) = (Vec::new(), self.owed());
         let mut servers = self.in_order().into_iter().peekable();
         while let Some(server) = servers.next() {
             let until = patience(class, servers.peek().is_none());
             let asked = self.ask_until(&server, question.clone(), (class, asker), until);
             match asked.await {
                 Ok(answer) => {
-                    self.note_got(&receipts, Got::Elsewhere);
+                    owed.got(Got::Elsewhere);
                     return Sought::Found { answer, server };
                 }
                 Err(unheard) => {
-                    receipts.extend(unheard.receipts);
+                    owed.add(unheard.owed);
                     if !unheard.why.is_absent() {
                         silent.push((server, unheard.why));
                     }
                 }
             }
         }
-        self.note_got(&receipts, Got::Nothing);
-        match silent.is_empty() {
-            true => Sought::Nowhere,
-            false => Sought::Unknown(silent),
+        if silent.is_empty() {
+            return Sought::Nowhere;
         }
+        owed.got(instead());
+        Sought::Unknown(silent)
     }
 
     /// The servers that are being asked this now.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use weir_engine::Got;
 use weir_engine::dispatch::{Asker, Moment};
 use weir_news_proto::Newsgroup;
 
@@ -37,6 +38,9 @@ pub(crate) struct DatedList {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewsgroupStats {
     newest: Option<i64>,
+    /// When a server said so, in Unix seconds; `None` if none ever did.
+    said: Option<i64>,
+    /// When one was last asked.
     at: Moment,
 }
 
@@ -99,13 +103,31 @@ impl Model {
 
     /// Notes when the newest article of a newsgroup was written.
     pub(crate) fn note_newest(&self, name: &Newsgroup, newest: Option<i64>) {
-        let at = self.now().0;
+        let (at, said) = self.now();
+        let stats = NewsgroupStats {
+            newest,
+            said: Some(said),
+            at,
+        };
         let mut all = self.stats.lock();
         let before = all.get(name);
-        all.put(name.clone(), NewsgroupStats { newest, at }, 128);
+        all.put(name.clone(), stats, 128);
         if before.and_then(|before| before.newest) != newest {
             self.stats_version.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Nobody answered: what was known stays.
+    fn note_asked(&self, name: &Newsgroup) {
+        let at = self.now().0;
+        let mut all = self.stats.lock();
+        let known = all.get(name);
+        let stats = NewsgroupStats {
+            newest: known.and_then(|known| known.newest),
+            said: known.and_then(|known| known.said),
+            at,
+        };
+        all.put(name.clone(), stats, 128);
     }
 
     fn send_for_newest(&self, name: &Newsgroup, asker: Asker) {
@@ -115,11 +137,7 @@ impl Model {
             let Some(model) = me.upgrade() else { return };
             match model.ask_newest(&name, asker).await {
                 Some(newest) => model.note_newest(&name, newest),
-                // Nobody answered: what was known stays.
-                None => {
-                    let known = model.stats.lock().get(&name);
-                    model.note_newest(&name, known.and_then(|known| known.newest));
-                }
+                None => model.note_asked(&name),
             }
         }));
     }
@@ -128,6 +146,7 @@ impl Model {
     async fn ask_newest(&self, name: &Newsgroup, asker: Asker) -> Option<Option<i64>> {
         let (merged, _) = self.catalogue.merged()?;
         let (_, carried) = merged.find(name)?;
+        let mut owed = self.federation.owed();
         for server in self.carriers(name) {
             let id = self.server_id(&server);
             let high = carried.iter().find(|(carrier, _)| *carrier == id)?.1.high;
@@ -139,11 +158,17 @@ impl Model {
             if high == 0 {
                 continue;
             }
-            if let Ok(window) = self.federation.ask(&server, question, (LOW, asker)).await {
-                let dates = Dates::of(&window.lines, self.now().1);
-                return Some(dates.into_iter().max());
+            match self.federation.ask(&server, question, (LOW, asker)).await {
+                Ok(window) => {
+                    owed.got(Got::Elsewhere);
+                    let dates = Dates::of(&window.lines, self.now().1);
+                    return Some(dates.into_iter().max());
+                }
+                Err(unheard) => owed.add(unheard.owed),
             }
         }
+        let known = self.stats.lock().get(name);
+        owed.got(self.known_since(known.and_then(|known| known.said)));
         None
     }
 }

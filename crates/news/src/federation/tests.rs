@@ -92,7 +92,9 @@ impl World {
 
     pub(crate) async fn article(&self, number: u64) -> Sought<bytes::Bytes> {
         let question = AskArticle(id(number));
-        self.federation.seek(&question, (HIGH, Asker::NOBODY)).await
+        self.federation
+            .seek(&question, (HIGH, Asker::NOBODY), || Got::Nothing)
+            .await
     }
 
     fn server(&self, name: &str) -> Arc<Server> {

@@ -8,15 +8,15 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesOrdered;
+use weir_engine::Got;
 use weir_engine::dispatch::Asker;
-use weir_engine::{Got, Receipt};
 use weir_net::{BoxFuture, aside};
 use weir_news_proto::{MessageId, Newsgroup};
 
 use super::xref;
 use crate::call::AskWindow;
 use crate::coverage::Coverage;
-use crate::federation::{NoAnswer, Unheard, patience};
+use crate::federation::{NoAnswer, Owed, Unheard, patience};
 use crate::judge::NewsFault;
 use crate::model::Model;
 use crate::newsgroup::{HeldNewsgroup, OpenNewsgroup};
@@ -79,7 +79,7 @@ struct Sheet {
     failed: Vec<ServerId>,
     silents: Vec<SilentServer>,
     /// The records of those that gave nothing.
-    receipts: Vec<Receipt>,
+    owed: Owed,
     busy: Option<u64>,
     /// Numbers that a window may have.
     width: u64,
@@ -153,7 +153,7 @@ impl Model {
                 break;
             }
             if plan.windows.is_empty() {
-                self.federation.note_got(&sheet.receipts, Got::Elsewhere);
+                sheet.owed.got(Got::Elsewhere);
                 if !misses {
                     self.count_hit();
                 }
@@ -170,7 +170,6 @@ impl Model {
                 self.hear_window(open, &mut sheet, heard);
             }
         }
-        self.federation.note_got(&sheet.receipts, Got::Nothing);
         Err(sheet.failure())
     }
 
@@ -186,7 +185,7 @@ impl Model {
             asked: HashMap::new(),
             failed: Vec::new(),
             silents: Vec::new(),
-            receipts: Vec::new(),
+            owed: self.federation.owed(),
             busy: None,
         };
         for row in rows.unwrap_or_default() {
@@ -278,13 +277,14 @@ impl Model {
             // Fewer numbers stand for nothing here than elsewhere in the newsgroup.
             Err(Unheard {
                 why: NoAnswer::Fault(NewsFault::TooLong(_)),
-                ..
+                owed,
             }) if window.start() < window.end() => {
+                owed.asked_again();
                 let numbers = window.end() - window.start() + 1;
                 sheet.width = sheet.width.min(numbers / 2).max(1);
             }
-            Err(Unheard { why, receipts }) => {
-                sheet.receipts.extend(receipts);
+            Err(Unheard { why, owed }) => {
+                sheet.owed.add(owed);
                 self.hear(open, &server, Some(&why));
                 sheet.failed.push(id);
                 sheet.silents.push(silent(&self.engine, &server, &why));

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use weir_engine::Ended;
 use weir_engine::dispatch::{Asker, Class};
+use weir_engine::{Ended, Got, Own, OwnKind, OwnReason, about};
 use weir_net::{LONG, aside};
 use weir_news_proto::article::Article;
 use weir_news_proto::{MessageId, Newsgroup};
@@ -17,7 +17,7 @@ use weir_news_proto::{MessageId, Newsgroup};
 use super::outbox::{Post, PostState, TakenBack};
 use super::{NotPosted, Outgoing, Poster, Taken, listed};
 use crate::call::{AskPost, AskPresence};
-use crate::federation::NoAnswer;
+use crate::federation::{NoAnswer, Owed, Unheard};
 use crate::judge::NewsFault;
 use crate::lines::{Dates, SentLine};
 use crate::model::Model;
@@ -45,9 +45,9 @@ struct Takers(Vec<(Arc<Server>, Vec<Newsgroup>)>);
 enum Handed {
     Taken,
     /// Not sent: it does not let us.
-    Closed(String),
+    Closed(String, Owed),
     /// Not sent: it could not be asked.
-    Away(String),
+    Away(String, Owed),
     /// It does not want it.
     Unwanted(String),
     /// It may have it.
@@ -67,6 +67,13 @@ impl Model {
         let per_hour = self.rules.load().posting.per_hour;
         if let Err(seconds) = self.outbox.admit(&post, per_hour) {
             let minutes = seconds.div_ceil(60);
+            let poster = post.poster.key_name().unwrap_or("an operator");
+            self.engine.note_refused(Own {
+                asker: Some(poster.into()),
+                limit: u32::try_from(per_hour).ok(),
+                retry: Some(Duration::from_secs(seconds)),
+                ..Own::new(OwnKind::Refused, OwnReason::TooMany, about::POST)
+            });
             return Err(NotPosted::TooMany {
                 says: format!(
                     "{per_hour} articles were posted in the last hour, which is what news.posts_per_hour allows. \
@@ -79,7 +86,7 @@ impl Model {
             // Or it might be sent again after a restart, or never be known as ours.
             tracing::error!(front = "news", %error, "a post cannot be kept");
             self.forget_post(&post.id).await;
-            let says = "What is posted cannot be written down now, so it was not sent.";
+            let says = "Weir cannot save posts now, so it was not sent.";
             return Err(NotPosted::Unkept(says.to_owned()));
         }
         let delivered = self.deliver(&post, takers, HIGH, asker).await;
@@ -101,6 +108,7 @@ impl Model {
             return Ok(());
         };
         let (mut closed, mut away) = (Vec::new(), Vec::new());
+        let mut owed = self.federation.owed();
         for (server, left_out) in takers.0 {
             let name: Arc<str> = Arc::from(server.name());
             // Before it is sent: whoever finds this after a crash knows whom to ask.
@@ -110,11 +118,12 @@ impl Model {
             });
             if let Err(error) = noted.await {
                 tracing::error!(front = "news", %error, "a post cannot be kept");
-                let says = "What is posted cannot be written down now, so it was not sent.";
+                let says = "Weir cannot save posts now, so it was not sent.";
                 return Err(NotPosted::Unkept(says.to_owned()));
             }
             match self.hand(&server, &post.id, raw, (class, asker)).await {
                 Handed::Taken => {
+                    owed.got(Got::Elsewhere);
                     self.note_state(&post.id, PostState::Sent, String::new())
                         .await;
                     self.look_for_it(post, asker);
@@ -128,8 +137,14 @@ impl Model {
                 Handed::Unwanted(words) => {
                     return Err(NotPosted::Refused(format!("{name} refused it: {words}")));
                 }
-                Handed::Closed(words) => closed.push(format!("{name}: {words}")),
-                Handed::Away(words) => away.push(format!("{name}: {words}")),
+                Handed::Closed(words, records) => {
+                    owed.add(records);
+                    closed.push(format!("{name}: {words}"));
+                }
+                Handed::Away(words, records) => {
+                    owed.add(records);
+                    away.push(format!("{name}: {words}"));
+                }
             }
         }
         match away.is_empty() {
@@ -161,7 +176,7 @@ impl Model {
             given: given.clone(),
         };
         let told = self.federation.ask(server, question, turn).await;
-        let Err(why) = told else {
+        let Err(Unheard { why, owed }) = told else {
             return Handed::Taken;
         };
         let words = silent(&self.engine, server, &why).reason;
@@ -169,12 +184,12 @@ impl Model {
             NoAnswer::Fault(NewsFault::NotTaken(words)) => Handed::Unwanted(words),
             NoAnswer::Fault(NewsFault::Unfinished(words)) => Handed::Unsure(words),
             NoAnswer::Fault(NewsFault::NoPosting(_) | NewsFault::Unsupported(_)) => {
-                Handed::Closed(words)
+                Handed::Closed(words, owed)
             }
             // The call was ended in the middle; the flag alone knows how far it had come.
-            NoAnswer::Ended(Ended::Skipped(_) | Ended::Dropped(_)) => Handed::Away(words),
+            NoAnswer::Ended(Ended::Skipped(_) | Ended::Dropped(_)) => Handed::Away(words, owed),
             NoAnswer::Ended(_) if given.load(Ordering::SeqCst) => Handed::Unsure(words),
-            NoAnswer::Fault(_) | NoAnswer::Ended(_) | NoAnswer::Late => Handed::Away(words),
+            NoAnswer::Fault(_) | NoAnswer::Ended(_) | NoAnswer::Late => Handed::Away(words, owed),
         }
     }
 
@@ -391,7 +406,8 @@ impl Model {
         };
         let name = post.note.server.as_deref();
         let server = name.and_then(|name| self.federation.servers.named(name));
-        let asker = Asker::NOBODY;
+        // The poster has gone.
+        let asker = Asker::WEIR;
         if let Some(server) = server {
             let asked = AskPresence(id.clone());
             match self

@@ -1,5 +1,7 @@
 //! Lists of newsgroups and of threads.
 
+use weir_engine::Got;
+use weir_engine::dispatch::What;
 use weir_testkit::zoo::news::{self, Article, Behaviour, EmptyRange};
 
 use super::world::*;
@@ -51,6 +53,46 @@ async fn a_reader_who_comes_between_the_first_lists_waits_for_all_of_them() {
     assert_eq!(page.expect("a page").known, 30, "of the first server");
     assert_eq!(named.expect("a list").newsgroups.len(), 2);
     assert_eq!(list.expect("a list").newsgroups.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_say_what_was_known_of_a_server_that_sent_no_list() {
+    let one = vec![test().with(1..=30)];
+    let two = vec![test().with(1..=3)];
+    let world = NewsWorld::new(vec![one, two]).await;
+    let newest = |name| {
+        let server = world.model.federation.servers.named(name);
+        let upstream = server.expect("a server").upstream;
+        world.model.engine.decisions(upstream, None, 1).remove(0)
+    };
+    world.servers[1].set(Behaviour::Close);
+    world.newsgroups().await.expect("a list");
+    world.settle().await;
+    let mut records = Vec::new();
+    let server = world.model.federation.servers.named("two").expect("two");
+    for record in world.model.engine.decisions(server.upstream, None, 50) {
+        let is_decision =
+            record.asker == READER && !matches!(record.what, What::CooldownBegan { .. });
+        records.extend(is_decision.then_some(record.got));
+    }
+    assert!(!records.is_empty());
+    assert!(
+        records.iter().all(|got| *got == Some(Got::Nothing)),
+        "{records:?}"
+    );
+    // An hour and more later both are silent, and what the first sent is still there.
+    tokio::time::sleep(70 * MINUTE).await;
+    world.servers[0].set(Behaviour::Close);
+    world.newsgroups().await.expect("the list of before");
+    let got = newest("one").got.or_else(|| {
+        let server = world.model.federation.servers.named("one").expect("one");
+        let all = world.model.engine.decisions(server.upstream, None, 50);
+        all.into_iter().find_map(|record| record.got)
+    });
+    assert!(
+        matches!(got, Some(Got::Cached { age }) if age >= 70 * MINUTE),
+        "{got:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

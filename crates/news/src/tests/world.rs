@@ -23,7 +23,7 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// Nobody in particular reads.
-const READER: Asker = Asker::NOBODY;
+pub(crate) const READER: Asker = Asker::NOBODY;
 
 /// Servers and a model that asks them, the first one first.
 pub(crate) struct NewsWorld {

@@ -271,7 +271,11 @@ impl World {
     async fn read(&self, number: u64) {
         let reader = self.engine.asker("tin");
         let question = AskArticle(id(number));
-        if let Sought::Unknown(silent) = self.federation.seek(&question, (HIGH, reader)).await {
+        if let Sought::Unknown(silent) = self
+            .federation
+            .seek(&question, (HIGH, reader), || Got::Nothing)
+            .await
+        {
             for (server, why) in &silent {
                 self.assert_recorded(server, why);
             }
@@ -313,7 +317,10 @@ async fn whoever_moves_on_is_told_whether_the_server_was_asked_at_all() {
     let reader = world.engine.asker("tin");
     let read = async |number| {
         let question = AskArticle(id(number));
-        world.federation.seek(&question, (HIGH, reader)).await
+        world
+            .federation
+            .seek(&question, (HIGH, reader), || Got::Nothing)
+            .await
     };
     let newest = |name| {
         let upstream = world.server(name).upstream;

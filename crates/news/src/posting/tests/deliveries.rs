@@ -1,6 +1,7 @@
 //! Who is handed an article, and what comes of it.
 
 use bytes::Bytes;
+use weir_engine::Got;
 use weir_engine::dispatch::Asker;
 use weir_news_proto::MessageId;
 use weir_testkit::zoo::news::{self, Behaviour};
@@ -73,6 +74,27 @@ async fn another_one_gets_it_if_the_first_does_not_let_us_or_is_not_there() {
             .expect("it is posted");
         assert_eq!(kept(&world), [0, 1], "{behaviour:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_say_whether_a_post_that_a_server_did_not_take_went_to_another() {
+    let world = two().await;
+    world.newsgroups().await.expect("a list");
+    let newest = || {
+        let server = world.model.federation.servers.named("one");
+        let upstream = server.expect("a server").upstream;
+        world.model.engine.decisions(upstream, None, 1).remove(0)
+    };
+    world.servers[0].set_for("POST", Behaviour::Line("440 No".to_owned()));
+    post(&world, article("misc.test", ""))
+        .await
+        .expect("it is posted");
+    assert_eq!(newest().got, Some(Got::Elsewhere), "{:?}", newest());
+    world.servers[1].set_for("POST", Behaviour::Line("440 No".to_owned()));
+    post(&world, article("misc.test", ""))
+        .await
+        .expect_err("nobody takes it");
+    assert_eq!(newest().got, Some(Got::Nothing), "{:?}", newest());
 }
 
 #[tokio::test(start_paused = true)]
@@ -296,6 +318,19 @@ async fn whoever_posts_too_much_is_told_when_there_is_room() {
     };
     assert!((1795..=1800).contains(&retry_after), "{retry_after}");
     assert!(says.contains("news.posts_per_hour"), "{says}");
+    let engine = &world.model.engine;
+    assert_eq!(engine.status().counters.refused, 1);
+    let own = engine.own_decisions();
+    assert_eq!(
+        own[0].sentence(),
+        format!(
+            "Post refused: an operator had posted 3 in the last hour, told to retry in {}.",
+            match retry_after {
+                1800 => "30 minutes".to_owned(),
+                seconds => format!("1,{} s", seconds - 1000),
+            }
+        )
+    );
     let other = world.model.post(
         article("misc.test", ""),
         Poster::named("other"),
