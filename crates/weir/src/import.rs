@@ -154,7 +154,15 @@ async fn jackett(remote: &Remote, key: &str) -> anyhow::Result<Vec<ImportedIndex
 }
 
 impl From {
-    /// What to do if the key is rejected.
+    /// The program, as its makers write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Prowlarr => "Prowlarr",
+            Self::Jackett => "Jackett",
+        }
+    }
+
+    /// What to do in the terminal if the key is rejected.
     pub(crate) fn about_key(self) -> &'static str {
         match self {
             Self::Prowlarr => {
@@ -168,13 +176,14 @@ impl From {
 
     /// Something else answered.
     fn is_not_at(self, remote: &Remote) -> anyhow::Error {
-        let (name, example) = match self {
-            Self::Prowlarr => ("Prowlarr", "http://127.0.0.1:9696"),
-            Self::Jackett => ("Jackett", "http://127.0.0.1:9117"),
+        let example = match self {
+            Self::Prowlarr => "http://127.0.0.1:9696",
+            Self::Jackett => "http://127.0.0.1:9117",
         };
         anyhow!(
-            "{} answered, but not as {name} does; give the address that you open in a browser, such as {example}",
-            remote.base()
+            "{} answered, but not as {} does; give the address that you open in a browser, such as {example}",
+            remote.base(),
+            self.name()
         )
     }
 }

@@ -93,9 +93,12 @@ impl Draft {
         }
     }
 
-    /// Writes a value.
+    /// Writes a value, without what a paste leaves around it; but spaces can be part of a password.
     pub(crate) fn set(&mut self, key: &'static str, value: &str) {
-        self.values.insert(key, value.trim().to_owned());
+        let mut keys = self.kind.keys();
+        let password = keys.any(|about| about.key == key && is_password(about));
+        let value = if password { value } else { value.trim() };
+        self.values.insert(key, value.to_owned());
     }
 
     /// What was written for a key; empty if nothing was.
@@ -364,6 +367,19 @@ mod tests {
             &[("name", "n"), ("host", "evil.example"), ("username", "me")],
         );
         assert_eq!(moved.entry(Some(&news)).unwrap_err()[0].field, "password");
+    }
+
+    #[test]
+    fn spaces_around_a_password_are_part_of_it() {
+        let fields = [
+            ("name", " n "),
+            ("host", " n.example\t"),
+            ("username", " me "),
+            ("password", "  w0rd "),
+        ];
+        let entry = saved_entry(Kind::NewsServer, &fields);
+        let values = fields.map(|(key, _)| child(&entry, key).map(text_of).unwrap());
+        assert_eq!(values, ["n", "n.example", "me", "  w0rd "]);
     }
 
     #[test]

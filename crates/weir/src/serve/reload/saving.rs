@@ -1,12 +1,12 @@
 //! Saves upstreams that are added, changed or removed on the pages: everything is checked as a reload checks it, then the
 //! file is written, then all of it is in use. Whatever is refused on the way changes nothing.
 
-use weir_config::{Mistake, Mistakes, Node, Origin, Resolved, Secret, SecretUrl, show_text};
+use weir_config::{Mistake, Mistakes, Node, Origin, Resolved, Secret, show_text};
 use weir_engine::words::capital;
 use weir_web::{FieldMistake, Reload};
 
 use super::{Inner, Running};
-use crate::added::{Added, AddedFile, Draft, Kind, Prepared};
+use crate::added::{Added, AddedFile, Draft, Kind, Prepared, destination, host_name};
 use crate::config::{Config, Loaded, load, load_with};
 
 /// What somebody wants to have changed.
@@ -347,21 +347,19 @@ fn put(added: &mut Added, draft: &Draft, at: Option<usize>) -> Result<String, No
 
 /// The upstreams of a kind by name, each with what its server knows us by. It holds secrets.
 fn accounts(kind: Kind, config: &Config) -> Vec<(String, String)> {
-    // Servers do not care about the slash.
-    let plain = |url: &SecretUrl| url.expose_url().as_str().trim_end_matches('/').to_owned();
     match kind {
         Kind::Tracker => (config.tracker.forwarders.iter())
-            .map(|one| (one.name.clone(), plain(&one.uri)))
+            .map(|one| (one.name.clone(), destination(&one.uri).into()))
             .collect(),
         Kind::Indexer => (config.search.indexers.iter())
             .map(|one| {
                 let key = one.api_key.as_ref().map_or("", Secret::expose);
-                (one.name.clone(), format!("{} {key}", plain(&one.url)))
+                (one.name.clone(), format!("{} {key}", destination(&one.url)))
             })
             .collect(),
         Kind::NewsServer => (config.news.servers.iter())
             .map(|one| {
-                let host = one.host.to_ascii_lowercase();
+                let host = host_name(&one.host);
                 let account = format!("{host} {:?} {:?}", one.port, one.username);
                 (one.name.clone(), account)
             })

@@ -12,7 +12,7 @@ use weir_web::Visitor;
 
 use super::pages::{pairs, value};
 use super::{Editor, tries};
-use crate::added::{Draft, Kind};
+use crate::added::{Draft, Kind, destination};
 use crate::cli::From;
 use crate::import::{self, ImportedIndexer};
 use crate::remote::{RejectedKey, Remote};
@@ -76,6 +76,14 @@ const KEY: &str = "key";
 
 const TITLE: &str = "Import indexers · Upstreams";
 
+/// The program that a form names.
+fn program(sent: &[(String, String)]) -> From {
+    match value(sent, "program") {
+        "jackett" => From::Jackett,
+        _ => From::Prowlarr,
+    }
+}
+
 /// `POST /upstreams/import`: asks the program.
 pub(super) async fn list(State(editor): State<Editor>, visitor: Visitor, body: Bytes) -> Response {
     let sent = pairs(&body);
@@ -89,10 +97,7 @@ pub(super) async fn list(State(editor): State<Editor>, visitor: Visitor, body: B
         _ => typed.to_owned(),
     };
     let key = key.as_str();
-    let from = match value(&sent, "program") {
-        "jackett" => From::Jackett,
-        _ => From::Prowlarr,
-    };
+    let from = program(&sent);
     let mut page = ImportPage {
         form_token: &visitor.form_token,
         jackett: from == From::Jackett,
@@ -135,11 +140,10 @@ pub(super) async fn list(State(editor): State<Editor>, visitor: Visitor, body: B
     let list = match asked {
         Ok(Ok(list)) => list,
         Ok(Err(error)) => {
-            let wrong = match error.is::<RejectedKey>() {
-                true => KEY,
-                false => "url",
+            let (wrong, why) = match error.is::<RejectedKey>() {
+                true => (KEY, rejected(from).to_owned()),
+                false => ("url", sentence(&format!("{error:#}"))),
             };
-            let why = format!("{}.", weir_engine::words::capital(&format!("{error:#}")));
             return refused(page, StatusCode::UNPROCESSABLE_ENTITY, wrong, why);
         }
         Err(_) => {
@@ -161,11 +165,14 @@ pub(super) async fn add(State(editor): State<Editor>, visitor: Visitor, body: By
     let kept = value(&sent, "_kept");
     let mut page = ImportPage {
         form_token: &visitor.form_token,
+        // The list itself may be gone by now; where it came from is not.
+        jackett: program(&sent) == From::Jackett,
+        url: value(&sent, "url").trim(),
         file: editor.0.running.added_file(),
         ..ImportPage::default()
     };
     let Some(mut list) = editor.0.lists.find(visitor.identity, kept) else {
-        page.trouble = Some("This list is too old. Ask for it again.".to_owned());
+        page.trouble = Some("This list has expired. List the indexers again.".to_owned());
         return (StatusCode::CONFLICT, visitor.show(TITLE, &page)).into_response();
     };
     for (_, row) in &mut list.drafts {
@@ -180,7 +187,7 @@ pub(super) async fn add(State(editor): State<Editor>, visitor: Visitor, body: By
     let (status, why) = match count {
         0 => (
             StatusCode::UNPROCESSABLE_ENTITY,
-            "Tick at least one. Nothing was changed.".to_owned(),
+            "Select at least one. Nothing was changed.".to_owned(),
         ),
         _ => match editor.save(Edit::AddAll(picked)).await {
             Ok(_) => {
@@ -231,7 +238,7 @@ impl Editor {
             let there = here.iter().find(|(_, url)| same(url, &indexer.url));
             let note = match (there, indexer.enabled) {
                 (Some((name, _)), _) => format!("Already here as {name}."),
-                (None, false) => "Disabled there.".to_owned(),
+                (None, false) => format!("Disabled in {}.", from.name()),
                 (None, true) => String::new(),
             };
             let row = ImportRow {
@@ -244,10 +251,7 @@ impl Editor {
             (draft(&indexer, key, &mut names), row)
         });
         Ok(ImportList {
-            program: match from {
-                From::Prowlarr => "Prowlarr",
-                From::Jackett => "Jackett",
-            },
+            program: from.name(),
             place: remote.base().to_owned(),
             drafts: drafts.collect(),
             left_out,
@@ -262,6 +266,19 @@ impl ImportPage<'_> {
         self.from = format!("{} at {place}", list.program);
         self.left_out = list.left_out;
     }
+}
+
+/// What the page says of a key that was rejected.
+fn rejected(from: From) -> &'static str {
+    match from {
+        From::Prowlarr => "Prowlarr rejected this key. Copy it from Settings, General.",
+        From::Jackett => "Jackett rejected this key. Copy it from the top of its dashboard.",
+    }
+}
+
+/// What a command would say, as a sentence.
+fn sentence(text: &str) -> String {
+    format!("{}.", weir_engine::words::capital(text))
 }
 
 /// The entry of an indexer, under a name that is not taken.
@@ -290,20 +307,14 @@ fn draft(indexer: &ImportedIndexer, key: &str, names: &mut Vec<String>) -> Draft
     draft
 }
 
-/// Whether two addresses are the same but for how they are written.
+/// Whether two addresses lead to the same indexer. Its key is compared when it is added: it may be another here.
 fn same(one: &str, other: &str) -> bool {
-    let plain = |text: &str| {
-        let url = SecretUrl::parse(text)?;
-        let url = url.expose_url();
-        let path = url.path().trim_end_matches('/').to_owned();
-        Some((
-            url.scheme().to_owned(),
-            url.host_str()?.to_owned(),
-            url.port_or_known_default(),
-            path,
-        ))
+    let place = |text: &str| {
+        let mut url = destination(&SecretUrl::parse(text)?);
+        url.set_query(None);
+        Some(url)
     };
-    plain(one).is_some() && plain(one) == plain(other)
+    place(one).is_some() && place(one) == place(other)
 }
 
 #[cfg(test)]
@@ -311,9 +322,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_address_is_recognised_however_it_is_written() {
-        assert!(same("http://HOST:80/1/api/", "http://host/1/api"));
+    fn an_indexer_is_recognised_however_its_address_is_written() {
+        let listed = "http://127.0.0.1:9117/api/v2.0/indexers/a/results/torznab/api";
+        for copied in [
+            "http://127.0.0.1:9117/api/v2.0/indexers/a/results/torznab/",
+            "http://localhost:9117/api/v2.0/indexers/a/results/torznab",
+            "http://[::1]:9117/api/v2.0/indexers/a/results/torznab/api?apikey=k",
+        ] {
+            assert!(same(copied, listed), "{copied}");
+        }
         assert!(!same("http://host/1/api", "http://host/2/api"));
         assert!(!same("http://host/api", "https://host/api"));
+        assert!(!same("nowhere", "nowhere"));
     }
 }
