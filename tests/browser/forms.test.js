@@ -163,11 +163,13 @@ test('forms of upstreams', async (t) => {
         if (secret) await write(secret);
         await press('Try it');
         await page.getByText(found).waitFor();
-        assert.equal(await page.evaluate(() => document.activeElement.id), 'tried', 'what it found has the focus');
+        const focused = await page.evaluate(() => document.activeElement.id || document.activeElement.value);
+        assert.equal(focused, javaScriptEnabled === false ? 'tried' : 'try', 'what it found has the focus, unless it is in place');
         assert.equal(await field(page, 'Name').inputValue(), name);
         assert.ok(!(await kept()).includes(name), 'nothing is saved');
         if (secret) {
-          assert.equal(await field(page, secret.label).inputValue(), '', 'a secret is not sent back');
+          const left = await field(page, secret.label).inputValue();
+          assert.equal(left, javaScriptEnabled === false ? '' : secret.value, 'a secret is not sent back; in place it stays');
           assert.ok(!(await page.content()).includes(secret.value));
         }
         await press('Save');
@@ -189,7 +191,7 @@ test('forms of upstreams', async (t) => {
 
         if (secret) {
           await edit();
-          await tick(entry(`forget-${secret.key}`, `Remove the saved one of ${secret.label}`));
+          await tick(entry(`forget-${secret.key}`, `Remove the saved ${secret.label}`));
           await press('Save');
           await page.getByText('The change is in use.').waitFor();
           assert.doesNotMatch(await kept(), new RegExp(secret.value));
@@ -231,9 +233,9 @@ test('forms of upstreams', async (t) => {
       await field(page, 'Address').fill(telling.url);
       await field(page, 'Download limits').fill('7/1d');
       await button(page, 'Try it').click();
-      await page.getByText(/1,000 calls a day \(told by it\), 50 downloads a day \(told by it\)\.$/).waitFor();
+      await page.getByText(/1,000 calls a day \(it says\), 50 downloads a day \(it says\)\.$/).waitFor();
       assert.equal(await field(page, 'Call limits').inputValue(), '1000/1d');
-      assert.match(await page.locator('#hint-limits').innerText(), /^Filled in with what it told\. /);
+      assert.match(await page.locator('#hint-limits').innerText(), /^Filled in from its reply\. /);
       assert.equal(await field(page, 'Download limits').inputValue(), '7/1d', 'what was typed stands');
       assert.doesNotMatch(await page.locator('#hint-grab_limits').innerText(), /Filled in/);
       await button(page, 'Save').click();
@@ -246,7 +248,7 @@ test('forms of upstreams', async (t) => {
       await page.locator('.entry details > summary').click();
       await field(page, 'Calls per hour').fill('20');
       await button(page, 'Try it').click();
-      await page.getByText(/told by it/).waitFor();
+      await page.getByText(/it says/).waitFor();
       assert.equal(await field(page, 'Call limits').inputValue(), '');
       assert.equal(await field(page, 'Download limits').inputValue(), '50/1d');
       await page.context().close();
@@ -383,6 +385,62 @@ test('forms of upstreams', async (t) => {
     await page.context().close();
   });
 
+  await t.test('a tryout in place moves nothing and loses nothing', async () => {
+    const telling = await indexer(t, 'in-place', { releases: [{ title: 'A release' }], limits: { calls: 1000, grabs: 50 } });
+    for (const viewport of [undefined, PHONE]) {
+      const page = await at(viewport && { viewport });
+      await page.goto('/upstreams/add');
+      // A mark that no other page has.
+      await page.evaluate(() => (window.marked = true));
+      await field(page, 'Name').fill('in-place');
+      await field(page, 'Address').fill(telling.url);
+      await field(page, 'API key').fill('the-s3cret');
+      await page.locator('.entry details > summary').click();
+      await field(page, 'Calls per minute').fill('nonsense');
+      const tried = button(page, 'Try it');
+      await tried.scrollIntoViewIfNeeded();
+      await tried.click();
+      await page.locator('[data-outcome] #mistakes').waitFor();
+      assert.deepEqual(await page.locator('[aria-invalid="true"]').evaluateAll((all) => all.map((one) => one.id)), ['per_minute']);
+      assert.match(await page.locator('#mistake-per_minute').innerText(), /^Write /);
+      assert.equal(await page.locator('[data-outcome]').getAttribute('role'), 'status');
+      await rules.accessible(page);
+      await field(page, 'Calls per minute').fill('');
+      await tried.focus();
+      await tried.click();
+      await page.locator('[data-outcome] #tried').waitFor();
+      assert.equal(await page.locator('#mistakes, [aria-invalid], .mistake').count(), 0, 'what was wrong is right');
+      assert.equal(await field(page, 'Call limits').inputValue(), '1000/1d');
+      assert.match(await page.locator('#hint-limits').innerText(), /^Filled in from its reply\. /);
+      assert.equal(await field(page, 'API key').inputValue(), 'the-s3cret');
+      assert.doesNotMatch(await page.locator('#hint-api_key').innerText(), /remembered/);
+      assert.equal(await page.evaluate(() => document.activeElement.value), 'try');
+      assert.equal(await page.locator('.entry details').getAttribute('open'), '', 'nothing folds');
+      assert.ok(await page.evaluate(() => window.marked), 'it is the same page');
+      for (const part of [tried, page.locator('#tried')]) {
+        const [top, bottom, height] = await part.evaluate((one) => [one.getBoundingClientRect().top, one.getBoundingClientRect().bottom, innerHeight]);
+        assert.ok(top >= 0 && bottom <= height, `button and answer are seen: ${top}, ${bottom} of ${height}`);
+      }
+      await rules.picture(page, `tried-in-place-${viewport ? 390 : 1280}`);
+      // What cannot be said in place is a page of its own.
+      await page.locator('[name="_kept"]').evaluate((one) => (one.value = 'no-such-token'));
+      await field(page, 'API key').fill('');
+      await tried.click();
+      await page.getByText('is not remembered any more. Enter it again.').waitFor();
+      assert.equal(await page.evaluate(() => window.marked), undefined);
+      await page.context().close();
+    }
+    // Nobody answers.
+    const page = await at();
+    await page.goto('/upstreams/add');
+    await field(page, 'Name').fill('in-place');
+    await page.route('**/upstreams/add*', (route) => route.abort());
+    await button(page, 'Try it').click();
+    await page.getByText('Weir cannot be reached. What you typed is still here.').waitFor();
+    assert.equal(await field(page, 'Name').inputValue(), 'in-place');
+    await page.context().close();
+  });
+
   await t.test('by keyboard alone', async () => {
     const page = await at();
     await page.goto('/upstreams/add?front=tracker');
@@ -474,15 +532,15 @@ test('forms of upstreams', async (t) => {
     await to('key');
     await page.keyboard.type(other.key);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: '2 indexers of Jackett' }).waitFor();
+    await page.getByRole('heading', { name: '2 indexers in Jackett' }).waitFor();
     for (;;) {
       await page.keyboard.press('Tab');
       const label = await page.evaluate(() => document.activeElement.closest('label')?.innerText ?? '');
       if (label.includes('two-typed')) break;
-      assert.notEqual(await page.evaluate(() => document.activeElement.innerText), 'Add those ticked');
+      assert.notEqual(await page.evaluate(() => document.activeElement.innerText), 'Add selected');
     }
     await page.keyboard.press('Space');
-    await to('Add those ticked');
+    await to('Add selected');
     await page.keyboard.press('Enter');
     await page.getByText('1 indexer was added').waitFor();
     assert.match(await file(), /one-typed/);
@@ -503,7 +561,7 @@ test('forms of upstreams', async (t) => {
     await button(two, 'Save').click();
     await two.getByText('Somebody has changed this entry').waitFor();
     assert.equal(await field(two, 'Host header').inputValue(), 'second.example');
-    await two.getByText('Saved meanwhile: first.example.').waitFor();
+    await two.getByText('Now saved: first.example.').waitFor();
     assert.match(await file(), /host: first\.example/);
     await button(two, 'Save').click();
     await two.getByText('The change is in use.').waitFor();
@@ -544,16 +602,17 @@ test('forms of upstreams', async (t) => {
       // The key that was typed is remembered, and sent; the page never has it again.
       assert.equal(await field(page, 'API key').inputValue(), '');
       await button(page, 'List its indexers').click();
-      await page.getByText(/rejected the key/).first().waitFor();
+      const where = { Prowlarr: 'Settings, General', Jackett: 'the top of its dashboard' }[program];
+      await page.getByRole('link', { name: `${program} rejected this key. Copy it from ${where}.`, exact: true }).waitFor();
       await field(page, 'API key').fill(other.key);
       await button(page, 'List its indexers').click();
-      await page.getByRole('heading', { name: '2 indexers of ' + program }).waitFor();
+      await page.getByRole('heading', { name: '2 indexers in ' + program }).waitFor();
       assert.ok(!(await page.content()).includes(other.key));
       // A browser complains of every form that is refused.
       page.complaints.length = 0;
       if (javaScriptEnabled && program === 'Prowlarr') await rules.everywhere(page, 'import-list', { sent: false });
       await page.getByRole('checkbox', { name: /^second/ }).uncheck();
-      await button(page, 'Add those ticked').click();
+      await button(page, 'Add selected').click();
       await page.getByText('1 indexer was added').waitFor();
       const written = program === 'Jackett' ? `url: ${other.origin}/jackett/api/v2.0/indexers/first/results/torznab/api` : `url: ${other.origin}/prowlarr/1/api`;
       assert.ok((await file()).includes(written), await file());

@@ -4,11 +4,13 @@
 import { drawCharts } from "./charts";
 import { followHeard } from "./connect";
 import { followDecisionLinks } from "./decisions";
+import { fields } from "./forms";
 import { followLive } from "./live";
 import { readNews } from "./news";
 import { explainRowKeys, rowKey } from "./rows";
 import { followSearch, saySearchIsLive } from "./search";
 import { countDown, localiseTimes } from "./times";
+import { tryInPlace } from "./tryout";
 
 const KEYS_OFF = "weir-keys-off";
 /** How long `g` waits for the second key. */
@@ -123,8 +125,7 @@ async function switchTheme(): Promise<void> {
     ? root.dataset["theme"] === "dark"
     : matchMedia("(prefers-color-scheme: dark)").matches;
   const theme = dark ? "light" : "dark";
-  const body = new URLSearchParams();
-  for (const [name, value] of new FormData(form)) if (typeof value === "string") body.append(name, value);
+  const body = fields(form);
   body.set("theme", theme);
   const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" });
   if (!answer.ok && answer.type !== "opaqueredirect") return;
@@ -199,6 +200,7 @@ followLive();
 offerCopies();
 countDown();
 askInPlace();
+tryInPlace();
 readNews();
 followDecisionLinks();
 listenForKeys(keysDialog());

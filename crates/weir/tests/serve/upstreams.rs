@@ -414,7 +414,7 @@ fn nobody_replaces_a_change_that_no_form_has_shown() {
     );
     let again = change(hidden(&refused, "_revision"), ("api_key", "the-k3y"));
     assert!(again.starts_with("HTTP/1.1 409"), "{again}");
-    assert!(again.contains("Saved meanwhile: 3."), "{again}");
+    assert!(again.contains("Now saved: 3."), "{again}");
     assert!(file(&rig).contains("priority: 3"), "{}", file(&rig));
 
     // Nor is it removed by whoever mistyped its name.
@@ -476,7 +476,13 @@ fn an_indexer_is_tried_for_real_and_leaves_no_trace() {
     let (status, tried) = try_out(&rig, "search", &entry);
     assert_eq!((status, &tried["answered"]), (200, &json!(true)), "{tried}");
     let sentence = tried["sentence"].as_str().unwrap();
-    assert!(sentence.starts_with("It answered in ") && sentence.contains("3 recent releases, 1,000 calls a day (told by it), 50 downloads a day (told by it)."), "{sentence}");
+    assert!(
+        sentence.starts_with("It answered in ")
+            && sentence.contains(
+                "3 recent releases, 1,000 calls a day (it says), 50 downloads a day (it says)."
+            ),
+        "{sentence}"
+    );
     assert_eq!(
         tried["told"],
         json!({ "limits": "1000/1d", "grab_limits": "50/1d" })
@@ -914,7 +920,7 @@ fn what_cannot_be_an_address_is_refused_by_both_with_the_same_words() {
         ("search", "url", "http://münchen.example/api"),
         ("search", "url", "http://[::1]:9/api"),
         ("tracker", "uri", "udp://127.0.0.1:9/announce"),
-        ("tracker", "uri", "udp://[::1]:9/announce"),
+        ("tracker", "uri", "udp://[::1]:19/announce"),
         ("news", "host", "::1"),
         ("news", "host", "news_1.example."),
     ] {
@@ -1185,6 +1191,19 @@ fn the_same_account_is_not_added_under_a_second_name() {
     let twin = json!({ "name": "b", "url": "http://127.0.0.1:9/own/api" });
     let (status, problem) = add(&rig, "search", &twin);
     assert_eq!(status, 422, "also of the operator's own: {problem}");
+    // Jackett answers at both, and this machine has several names.
+    let at = |name: &str, url: &str| json!({ "name": name, "url": url, "api_key": "j" });
+    let copied = at("j", "http://localhost:9117/indexers/a/results/torznab/");
+    assert_eq!(add(&rig, "search", &copied).0, 201);
+    for url in [
+        "http://localhost:9117/indexers/a/results/torznab/api",
+        "http://127.0.0.1:9117/indexers/a/results/torznab",
+        "http://[::1]:9117/indexers/a/results/torznab/api/",
+    ] {
+        let (status, problem) = add(&rig, "search", &at("k", url));
+        assert_eq!((status, fields(&problem)[0].0), (422, "entry.url"), "{url}");
+    }
+    assert!(file(&rig).contains("url: http://localhost:9117/indexers/a/results/torznab/\n"));
     // Another account is another upstream, until it is changed into this one.
     let other = json!({ "name": "b", "url": "http://localhost/api", "api_key": "other" });
     assert_eq!(add(&rig, "search", &other).0, 201);
@@ -1240,7 +1259,7 @@ fn an_import_names_the_rows_that_are_refused_and_ticks_none_that_is_disabled_the
     assert!(row(&page, 0).starts_with(" checked"), "{page}");
     let off = row(&page, 2);
     assert!(
-        !off.starts_with(" checked") && off.contains("Disabled there."),
+        !off.starts_with(" checked") && off.contains("Disabled in Prowlarr."),
         "{off}"
     );
     let kept = hidden(&page, "_kept").to_owned();
@@ -1299,6 +1318,127 @@ fn an_import_keeps_the_key_that_was_typed_when_the_address_is_wrong() {
         unknown.contains("Enter the API key of the program."),
         "{unknown}"
     );
+}
+
+#[test]
+fn an_indexer_that_was_added_by_the_address_jackett_copies_is_not_imported_again() {
+    let rig = Rig::start("");
+    let jackett = format!(
+        "http://{}",
+        tracker_that_says(
+            "<indexers><indexer id=\"a\" configured=\"true\"><title>A</title></indexer>\
+             <indexer id=\"b\" configured=\"true\"><title>B</title></indexer></indexers>"
+        )
+    );
+    let copied = format!("{jackett}/api/v2.0/indexers/a/results/torznab/");
+    let copied = copied.replace("127.0.0.1", "localhost");
+    let entry = json!({ "name": "mine", "url": copied, "api_key": "k" });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let sent = [("program", "jackett"), ("url", &*jackett), ("key", "k")];
+    let page = submit(&rig, "/upstreams/import", &sent);
+    assert!(page.contains("<h2>2 indexers in Jackett at "), "{page}");
+    let known = row(&page, 0);
+    assert!(known.contains("Already here as mine."), "{known}");
+    assert!(!known.starts_with(" checked"), "{known}");
+    assert!(row(&page, 1).starts_with(" checked"), "{page}");
+}
+
+#[test]
+fn an_import_says_where_the_right_key_is() {
+    let rig = Rig::start("");
+    for (program, sentence) in [
+        (
+            "prowlarr",
+            "Prowlarr rejected this key. Copy it from Settings, General.",
+        ),
+        (
+            "jackett",
+            "Jackett rejected this key. Copy it from the top of its dashboard.",
+        ),
+    ] {
+        // A Weir answers as both do.
+        let url = format!("http://{}/{program}", rig.web);
+        let sent = [("program", program), ("url", &url), ("key", "wrong")];
+        let page = submit(&rig, "/upstreams/import", &sent);
+        assert!(page.starts_with("HTTP/1.1 422"), "{page}");
+        let beside = format!("<p class=\"mistake\" id=\"mistake\">{sentence}</p>");
+        assert!(page.contains(&beside), "{page}");
+        let above = format!("<a href=\"#key\">{sentence}</a>");
+        assert!(page.contains(&above), "{page}");
+    }
+}
+
+#[test]
+fn a_list_that_has_expired_leaves_program_and_address() {
+    let rig = Rig::start("");
+    let page = listed(&rig, &prowlarr(&json!([{ "id": 1, "name": "A" }])));
+    let place = hidden(&page, "url").to_owned();
+    assert_eq!(hidden(&page, "program"), "prowlarr");
+    for (program, chosen) in [("prowlarr", false), ("jackett", true)] {
+        let sent = [
+            ("pick", "0"),
+            ("_kept", "0123456789abcdef"),
+            ("program", program),
+            ("url", &place),
+        ];
+        let page = submit(&rig, "/upstreams/import/add", &sent);
+        assert!(page.starts_with("HTTP/1.1 409"), "{page}");
+        assert!(
+            page.contains("This list has expired. List the indexers again."),
+            "{page}"
+        );
+        assert!(
+            page.contains(&format!("name=\"url\" type=\"text\" value=\"{place}\"")),
+            "{page}"
+        );
+        assert_eq!(
+            page.contains("value=\"jackett\" selected"),
+            chosen,
+            "{page}"
+        );
+    }
+}
+
+#[test]
+fn what_is_set_below_more_settings_is_seen_when_it_is_edited() {
+    let rig = Rig::start("");
+    let form = |entry: Value| {
+        assert_eq!(add(&rig, "search", &entry).0, 201);
+        let path = format!(
+            "GET /upstreams/search/{}/edit",
+            entry["name"].as_str().unwrap()
+        );
+        ask(rig.web, &path, KEY)
+    };
+    let plain = json!({ "name": "plain", "url": "http://127.0.0.1:9/plain", "limits": ["3/1m"] });
+    assert!(
+        form(plain).contains("<details><summary>More"),
+        "nothing is there"
+    );
+    for (name, key, value) in [
+        ("limited", "per_day", json!(100)),
+        ("secret", "proxy", json!("http://me:s3cret@127.0.0.1:9")),
+        ("chosen", "download", json!("magnet")),
+    ] {
+        let url = format!("http://127.0.0.1:9/{name}");
+        let page = form(json!({ "name": name, "url": url, key: value }));
+        assert!(
+            page.contains("<details open><summary>More"),
+            "{name}: {page}"
+        );
+    }
+    // Nor does what was typed, when it was tried.
+    let tried = submit(
+        &rig,
+        "/upstreams/add?front=search",
+        &[
+            ("name", "x"),
+            ("url", "http://127.0.0.1:1/x"),
+            ("timeout", "3s"),
+            ("_do", "try"),
+        ],
+    );
+    assert!(tried.contains("<details open><summary>More"), "{tried}");
 }
 
 #[test]
@@ -1376,11 +1516,11 @@ fn an_import_says_how_many_are_not_listed() {
         Value::Array(all.collect())
     };
     let page = listed(&rig, &prowlarr(&indexers(500)));
-    assert!(!page.contains("not listed"), "{page}");
+    assert!(!page.contains("not shown"), "{page}");
     let page = listed(&rig, &prowlarr(&indexers(503)));
-    assert!(page.contains("<h2>500 indexers of Prowlarr"), "{page}");
+    assert!(page.contains("<h2>500 indexers in Prowlarr"), "{page}");
     assert!(
-        page.contains("3 more are not listed: a page has 500 at most."),
+        page.contains("3 more are not shown: this page lists at most 500."),
         "{page}"
     );
 }

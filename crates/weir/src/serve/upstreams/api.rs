@@ -229,7 +229,7 @@ async fn show(
             (
                 true,
                 Some(revision),
-                format!("This entry is in {file}, which Weir writes."),
+                format!("This entry is in {file}, a file that Weir manages."),
             )
         }
     };

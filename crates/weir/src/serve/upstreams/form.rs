@@ -70,8 +70,9 @@ pub(super) struct FormPage<'a> {
     pub(super) trouble: Option<String>,
     pub(super) details: Vec<String>,
     pub(super) tried: Option<(bool, String)>,
-    /// What *Try it* does.
+    /// What *Try it* does, and how long it may take.
     pub(super) tries: &'static str,
+    pub(super) longest: String,
     pub(super) file: String,
 }
 
@@ -88,10 +89,24 @@ impl FormPage<'_> {
         fields.filter(|field| field.mistake.is_some()).collect()
     }
 
-    /// Whether something below *More settings* needs to be seen.
+    /// Whether *More settings* is unfolded: nothing that is set or wrong hides.
     fn open(&self) -> bool {
-        let mut more = self.more.iter();
-        more.any(|field| field.mistake.is_some() || field.now.is_some())
+        self.more.iter().any(FormField::is_to_be_seen)
+    }
+}
+
+impl FormField {
+    /// Its label within a sentence.
+    fn thing(&self) -> String {
+        match self.label {
+            "API key" => self.label.to_owned(),
+            label => label.to_lowercase(),
+        }
+    }
+
+    fn is_to_be_seen(&self) -> bool {
+        let set = !self.value.is_empty() || self.saved.is_some() || self.remembered;
+        set || self.mistake.is_some() || self.now.is_some()
     }
 }
 
@@ -186,7 +201,7 @@ fn field(about: &'static About, filled: &Filled<'_>) -> FormField {
     FormField {
         key,
         label: label(draft.kind, key),
-        hint: hint(about),
+        hint: hint(draft.kind, about),
         password,
         required: about.default.is_none() && hidden.is_none(),
         words: words.collect(),
@@ -218,11 +233,12 @@ fn has_no_limits(draft: &Draft, key: &str) -> bool {
     same.iter().all(|key| draft.value(key).is_empty())
 }
 
-/// What to write, with the default. What is null in the file is an empty field here.
-fn hint(about: &About) -> String {
-    let doc = about.doc.trim();
-    let doc = doc.replace("null for", "leave empty for");
-    let doc = doc.replace("null counts", "empty counts");
+/// What to write, with the default. Whoever fills in a form sees no keys and no `null`: an empty field is their default.
+fn hint(kind: Kind, about: &About) -> String {
+    let doc = match in_a_form(kind, about.key) {
+        Some(hint) => hint.to_owned(),
+        None => about.doc.trim().replace("null for", "leave empty for"),
+    };
     match about.default {
         Some("[]") => format!("{doc} Separate several with commas."),
         Some(default) if about.words.is_empty() && default != "null" => {
@@ -230,6 +246,35 @@ fn hint(about: &About) -> String {
         }
         _ => doc,
     }
+}
+
+/// The hint of a key whose documentation speaks of other keys, or of values as a file has them.
+fn in_a_form(kind: Kind, key: &str) -> Option<&'static str> {
+    Some(match (kind, key) {
+        (Kind::Indexer, "limits") => {
+            "How many calls it allows in a length of time: 300/5m is 300 in any five minutes, 1000/1d is 1,000 in any day."
+        }
+        (Kind::Indexer, "grab_limits") => {
+            "How many downloads it allows in a length of time, such as 25/30d."
+        }
+        (Kind::Indexer, "min_request_interval") => {
+            "Minimum time between two calls; for urgent calls, Weir waits only part of it. Leave empty for the time that all indexers share."
+        }
+        (Kind::Indexer, "reset_hour") => {
+            "Hour of the day (UTC, 0 to 23) when its daily counts start again at 0. Leave empty to count the last 24 hours."
+        }
+        (Kind::Indexer, "kind") => "Torznab for torrents, Newznab for Usenet.",
+        (Kind::Tracker, "timeout") => {
+            "Timeout of one attempt. Leave empty for the timeout that all trackers share."
+        }
+        (Kind::NewsServer, "port") => {
+            "Leave empty for the usual port: 119 without encryption or with starttls, else 563. With auto, 119 is tried after 563."
+        }
+        (Kind::NewsServer, "tls") => {
+            "auto uses TLS if possible and never sends a password unencrypted; tls encrypts from the first byte, starttls after a command; off never does."
+        }
+        _ => return None,
+    })
 }
 
 fn label(kind: Kind, key: &'static str) -> &'static str {
@@ -272,10 +317,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_hint_speaks_of_null() {
-        for about in Kind::ALL.into_iter().flat_map(Kind::keys) {
-            assert!(!hint(about).contains("null"), "{}", hint(about));
+    fn no_hint_speaks_of_the_file() {
+        for kind in Kind::ALL {
+            for about in kind.keys() {
+                let hint = hint(kind, about);
+                let of_a_file = |word: &str| hint.contains(word);
+                assert!(
+                    !["null", "_", "Further"].into_iter().any(of_a_file),
+                    "{hint}"
+                );
+            }
         }
+    }
+
+    #[test]
+    fn what_is_set_does_not_hide() {
+        let seen = |kind: Kind, key: &'static str, value: &str| {
+            let mut draft = Draft::new(kind);
+            draft.set(key, value);
+            let filled = Filled {
+                draft: &draft,
+                saved: None,
+                changed: false,
+                mistakes: &[],
+                tried: None,
+            };
+            let (_, more) = fields(&filled);
+            more.iter().any(FormField::is_to_be_seen)
+        };
+        assert!(
+            seen(Kind::Indexer, "per_day", "100"),
+            "a limit of Prowlarr's"
+        );
+        assert!(seen(Kind::Indexer, "download", "magnet"));
+        assert!(seen(Kind::Tracker, "host", "h.example"));
+        assert!(!seen(Kind::Indexer, "download", "proxy"), "the default");
+        assert!(!seen(Kind::Indexer, "limits", "100/1d"), "it is above");
+        let draft = Draft::new(Kind::Tracker);
+        let hidden = SavedValue::Hidden("http://p.example/…".to_owned());
+        let filled = Filled {
+            draft: &draft,
+            saved: Some(BTreeMap::from([("proxy", hidden)])),
+            changed: false,
+            mistakes: &[],
+            tried: None,
+        };
+        let (_, more) = fields(&filled);
+        assert!(more.iter().any(FormField::is_to_be_seen), "a saved secret");
     }
 
     #[test]

@@ -10,11 +10,12 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use url::form_urlencoded;
 use weir_config::Origin;
+use weir_engine::span;
 use weir_web::{Failure, FieldMistake, Visitor, upstream_path};
 
 use super::api::failure;
 use super::form::{Filled, FormPage, KindLink, fields, kinds};
-use super::{Editor, NotTried, TriedOut, elsewhere};
+use super::{Editor, NotTried, TriedOut, elsewhere, tries};
 use crate::added::{Draft, Kind, SavedValue, saved};
 use crate::serve::reload::saving::{Edit, EntryPlace, NotSaved};
 
@@ -377,6 +378,7 @@ impl Editor {
                 }
                 Kind::NewsServer => "connects for real, signs in if there is a password,",
             },
+            longest: span(tries::LONGEST),
             file: self.0.running.added_file(),
         };
         let title = format!("{} · Upstreams", page.title);
@@ -458,7 +460,7 @@ impl FormTrouble {
                 changed: true,
                 ..trouble(
                     StatusCode::CONFLICT,
-                    "Somebody has changed this entry since you opened the form. What you typed is still here; what is saved now is said below each field that differs. Save again to replace it.",
+                    "Somebody has changed this entry since you opened the form. What you typed is still here; the saved value is shown below each field that differs. Save again to replace it.",
                     Vec::new(),
                 )
             },
