@@ -28,6 +28,8 @@ const PEERS: u64 = 60;
 /// Articles that are added at most.
 const ADDED: u32 = 200;
 
+/// How peer ids begin: programs that many people use, so that pages show what they will see.
+const IDS: [&str; 4] = ["-qB5040-", "-TR4060-", "-DE2110-", "-lt0D80-"];
 /// Programs that search, as they call themselves.
 const PROGRAMS: [&str; 3] = ["Sonarr/4.0 (demo)", "Radarr/5.0 (demo)", "autobrr (demo)"];
 
@@ -95,6 +97,7 @@ impl Clients {
             .map(|byte| format!("%{byte:02x}"))
             .collect();
         let peer = self.next() % PEERS;
+        let id = IDS[usize::try_from(peer).unwrap_or_default() % IDS.len()];
         let left = if peer.is_multiple_of(3) {
             0
         } else {
@@ -102,7 +105,7 @@ impl Clients {
         };
         // From an address that is kept for examples (RFC 5737), as a proxy would say.
         format!(
-            "GET /announce?info_hash={hash}&peer_id=-WD0001-{peer:012}&port={}&uploaded=0&downloaded=0&left={left}\
+            "GET /announce?info_hash={hash}&peer_id={id}{peer:012}&port={}&uploaded=0&downloaded=0&left={left}\
              &compact=1 HTTP/1.1\r\nHost: demo\r\nX-Forwarded-For: 198.51.100.{}\r\nConnection: close\r\n\r\n",
             50_000 + peer,
             peer + 1

@@ -184,7 +184,7 @@ fn a_demo_shows_live_and_true_pages_and_leaves_nothing_behind() {
     assert!(ask(demo.web, "GET /metrics", &demo.key).contains("\nweir_demo 1\n"));
     let settings = ask(demo.web, "GET /settings", &demo.key);
     assert!(
-        settings.contains("These are the values of the demo"),
+        settings.contains("These values belong to the demo"),
         "{settings}"
     );
     assert!(!settings.contains("Edit that file"), "{settings}");
@@ -266,6 +266,12 @@ fn a_demo_shows_live_and_true_pages_and_leaves_nothing_behind() {
     assert!(article.to_string().contains("the old mill"), "{article}");
     let swarms = demo.json("/api/v1/swarms");
     assert!(swarms.to_string().contains("\"info_hash\""), "{swarms}");
+    // Clients are programs that people know.
+    let connect = ask(demo.web, "GET /connect", &demo.key);
+    for program in ["qBittorrent", "Transmission"] {
+        let heard = format!("Weir heard from {program} ");
+        assert!(connect.contains(&heard), "no {heard}in {connect}");
+    }
 
     demo.weir.signal("TERM");
     let (status, text) = demo.weir.end();
