@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { open, session, visit } from './support/browser.js';
-import { newsServer, section } from './support/news.js';
+import { indexer, section as searching } from './support/indexer.js';
+import { article, newsServer, section } from './support/news.js';
 import { start as preview } from './support/preview.js';
 import * as rules from './support/rules.js';
 import { WAYS } from './support/ways.js';
@@ -35,7 +36,7 @@ async function hook(t) {
   return `http://127.0.0.1:${server.address().port}/`;
 }
 
-for (const { how, options, press, write } of WAYS) {
+for (const { how, options, press, write, choose, tick, date } of WAYS) {
   test(`signing in, keys and sessions, ${how}`, async (t) => {
     const weir = await start(t, { data: await directory(t) });
     const browser = await open();
@@ -229,6 +230,141 @@ for (const { how, options, press, write } of WAYS) {
     for (const path of ['/history?program=HOSTILE&indexer=HOSTILE&outcome=HOSTILE&day=HOSTILE', '/upstreams?front=HOSTILE&state=HOSTILE&sort=HOSTILE']) {
       const answer = await page.goto(path.replaceAll('HOSTILE', encodeURIComponent(HOSTILE)));
       assert.ok(answer.status() < 500, `${path}: ${answer.status()}`);
+      page.complaints = page.complaints.filter((words) => !/status of 4\d\d/.test(words));
+      await harmless(page);
+    }
+  });
+
+  test(`settings say where each value comes from, ${how}`, async (t) => {
+    // Weir is started with a flag for the one and a variable for the other.
+    const weir = await start(t, { data: await directory(t), config: 'web: { sign_in_tries: 7 }\n' });
+    const page = await visit(await open(), weir.origin, { storageState: await session(weir), ...options });
+    const show = button(page, 'Show');
+    for (const [key, source] of [
+      ['web.listen', 'flag --web'],
+      ['news.nntp_listen', 'environment WEIR_NEWS__NNTP_LISTEN'],
+      ['web.sign_in_tries', /weir\.yaml:1:\d+/],
+      ['search.deadline', 'default'],
+    ]) {
+      await page.goto('/settings');
+      await write(page, page.getByLabel('Filter by key'), key);
+      await press(page, show);
+      await page.waitForURL(`**/settings?filter=${key}`);
+      await page.getByRole('row').filter({ hasText: key }).getByText(source).first().waitFor();
+    }
+    await page.goto('/settings');
+    const keys = async () => new Set(await page.locator('[aria-labelledby="values"] tbody td:first-child code').allInnerTexts());
+    const all = await keys();
+    await tick(page, page.getByLabel('Only changed'));
+    await press(page, show);
+    await page.waitForURL('**/settings?*changed=1');
+    assert.ok(await page.getByLabel('Only changed').isChecked());
+    const changed = await keys();
+    for (const key of ['web.listen', 'news.nntp_listen', 'web.sign_in_tries', 'data']) assert.ok(changed.has(key), `${key}: ${[...changed]}`);
+    assert.ok(all.has('search.deadline') && !changed.has('search.deadline') && changed.size < all.size);
+    assert.equal(await page.locator('[aria-labelledby="values"] tbody').getByText('default', { exact: true }).count(), 0);
+    await page.getByRole('heading', { name: `${changed.size} of ${all.size} values` }).waitFor();
+    await write(page, page.getByLabel('Filter by key'), 'search.deadline');
+    await press(page, show);
+    await page.getByText('No key matches.').waitFor();
+    rules.quiet(page);
+  });
+
+  test(`a search is narrowed down, and the history finds it and asks again, ${how}`, async (t) => {
+    const both = [];
+    for (const name of ['meadow', 'quarry']) both.push(await indexer(t, name, { releases: [{ title: `A map of the ${name}` }] }));
+    const weir = await start(t, { data: await directory(t), config: searching(both) });
+    const page = await visit(await open(), weir.origin, { storageState: await session(weir), ...options });
+    await page.goto('/search');
+    await write(page, page.getByRole('searchbox', { name: 'What to search for' }), 'map');
+    const category = page.getByLabel('Category', { exact: true });
+    const iso = await category.evaluate((one) => [...one.options].find((option) => option.value === '4020').label);
+    await choose(page, category, iso);
+    await press(page, page.locator('details.pick > summary'));
+    await tick(page, page.getByRole('checkbox', { name: /^quarry/ }));
+    await press(page, button(page, 'Search'));
+    await page.waitForURL('**/search?id=*');
+    await page.getByText(/^Finished /).waitFor();
+    await page.getByText('A map of the quarry').waitFor();
+    assert.deepEqual(await page.locator('li[data-indexer]').evaluateAll((all) => all.map((one) => one.dataset.indexer)), ['quarry']);
+    assert.deepEqual(both.map((one) => one.searched), [0, 1]);
+    assert.equal(await category.inputValue(), '4020', 'it can be changed and sent again');
+    assert.ok(both[1].asked.get('cat').split(',').includes('4020'), both[1].asked.toString());
+
+    const as = (program, words) => fetch(`${weir.origin}/torznab/api?t=search&q=${words}&apikey=${weir.key}`, { headers: { 'user-agent': `${program}/4.0` } });
+    for (const [program, words] of [['Sonarr', 'hills'], ['Radarr', 'dales']]) assert.equal((await as(program, words)).status, 200);
+    const [program, day] = [page.getByLabel('Program', { exact: true }), page.getByLabel('Day', { exact: true })];
+    await page.goto('/history');
+    await date(page, day, '2001-02-03');
+    await press(page, button(page, 'Show'));
+    await page.getByText('Nothing matches.').waitFor();
+    assert.equal(await day.inputValue(), '2001-02-03');
+    await press(page, link(page, 'Show all').first());
+    await page.waitForURL('**/history');
+    await choose(page, program, 'Sonarr');
+    await choose(page, page.getByLabel('Indexer', { exact: true }), 'meadow');
+    const outcomes = page.getByLabel('Outcome', { exact: true });
+    await choose(page, outcomes, await outcomes.evaluate((one) => one.options[1].label));
+    await press(page, button(page, 'Show'));
+    await page.waitForURL('**/history?program=Sonarr&indexer=meadow&outcome=*');
+    assert.equal(await program.inputValue(), 'Sonarr');
+    const rows = page.locator('tbody tr');
+    assert.equal(await rows.count(), 1);
+    await rows.getByText('"hills"').waitFor();
+    await press(page, rows.locator('summary'));
+    await rows.getByText('Answered: 1 result').first().waitFor();
+    const cost = both.map((one) => one.searched);
+    await press(page, rows.getByRole('button', { name: 'Search again' }));
+    await page.waitForURL('**/search?id=*');
+    await page.getByText(/^Finished /).waitFor();
+    assert.deepEqual(both.map((one) => one.searched), cost, 'it is in the cache');
+    rules.quiet(page);
+  });
+
+  test(`articles are looked up by words, newsgroup, author and dates, ${how}`, async (t) => {
+    const group = 'example.rivers';
+    const written = [
+      { id: 'a@rivers.example', from: 'Mira Holt <mira@rivers.example>', subject: 'Frost at the mill', date: 'Tue, 10 Nov 2026 09:01:00 +0000' },
+      { id: 'b@rivers.example', from: 'Jonas Petri <jonas@rivers.example>', subject: 'Frost on the weir', date: 'Wed, 11 Nov 2026 09:01:00 +0000' },
+    ];
+    const server = await newsServer(t, [[group, 'All of them', 'y']], written.map((one) => article({ ...one, group, body: 'It was cold.' })));
+    const weir = await start(t, { data: await directory(t), config: section(server) });
+    const page = await visit(await open(), weir.origin, { storageState: await session(weir), ...options });
+    // What is stored is found, and what was opened is stored.
+    await page.goto(`/news/${group}`);
+    const found = async () => (await (await page.request.get('/api/v1/news/search?q=frost')).json()).found;
+    for (let tries = 0; tries < 200 && (await found()) !== 2; tries += 1) await new Promise((done) => setTimeout(done, 50));
+    await page.goto('/news/search');
+    const label = (name) => page.locator('form.lookup').getByLabel(name, { exact: true });
+    const hits = page.locator('ol.found > li');
+    await write(page, label('Words'), 'frost');
+    await choose(page, label('Order'), 'Newest first');
+    await press(page, button(page, 'Search'));
+    await page.waitForURL('**/news/search?*order=newest');
+    assert.match((await hits.allInnerTexts()).join(), /weir[^]*mill/);
+    await write(page, label('Newsgroup'), 'example.*');
+    await write(page, label('Author'), 'holt');
+    await date(page, label('From'), '2026-11-10');
+    await date(page, label('Before'), '2026-11-11');
+    await press(page, button(page, 'Search'));
+    await page.waitForURL('**/news/search?*author=holt*');
+    assert.equal(await hits.count(), 1);
+    await press(page, hits.getByRole('link', { name: 'Frost at the mill' }));
+    await page.getByRole('heading', { name: 'Frost at the mill', level: 1 }).waitFor();
+
+    for (const name of ['Newsgroup', 'Author']) {
+      await page.goto('/news/search?q=frost');
+      await write(page, label(name), HOSTILE);
+      await press(page, button(page, 'Search'));
+      await page.waitForURL((url) => url.search.includes('onerror'));
+      assert.equal(await label(name).inputValue(), HOSTILE, name);
+      assert.equal(await hits.count(), 0, 'it narrows down, whatever it is');
+      page.complaints = page.complaints.filter((words) => !/status of 4\d\d/.test(words));
+      await harmless(page);
+    }
+    for (const key of ['group', 'author', 'after', 'before', 'order', 'page']) {
+      const answer = await page.goto(`/news/search?q=frost&${key}=${encodeURIComponent(HOSTILE)}`);
+      assert.ok(answer.status() < 500, `${key}: ${answer.status()}`);
       page.complaints = page.complaints.filter((words) => !/status of 4\d\d/.test(words));
       await harmless(page);
     }

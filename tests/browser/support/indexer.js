@@ -24,7 +24,7 @@ function item({ title, size = 658e6, hours = 2, category = 4020, seeders = 10, p
 
 /**
  * Starts one; it has `releases` and answers after `delay` ms, or with `status` and `retryAfter`. It may tell its `limits`.
- * After `hold()` searches wait until the function it returned is called, so that no machine's speed decides who is first.
+ * What it was last asked is in `asked`. After `hold()` searches wait until the function it returned is called, so that no machine's speed decides who is first.
  */
 export async function indexer(t, name, options = {}) {
   const state = { releases: [], delay: 0, status: 200, retryAfter: undefined, limits: undefined, ...options, searched: 0 };
@@ -32,6 +32,7 @@ export async function indexer(t, name, options = {}) {
     const asked = new URL(request.url, 'http://indexer').searchParams;
     if (asked.get('t') === 'caps') return response.end(CAPS);
     state.searched += 1;
+    state.asked = asked;
     await wait(state.delay);
     await state.held;
     if (state.status !== 200) {

@@ -18,6 +18,9 @@ async function reach(page, target) {
 const pointer = {
   press: (page, target) => target.click(),
   write: (page, target, text) => target.fill(text),
+  choose: (page, target, label) => target.selectOption({ label }),
+  tick: (page, target) => target.check(),
+  date: (page, target, day) => target.fill(day),
 };
 
 const keyboard = {
@@ -29,6 +32,25 @@ const keyboard = {
     await reach(page, target);
     await page.keyboard.press('Control+A');
     await page.keyboard.insertText(text);
+  },
+  async choose(page, target, label) {
+    await reach(page, target);
+    const chosen = () => target.evaluate((one) => one.selectedOptions[0].label);
+    const all = await target.evaluate((one) => one.options.length);
+    await page.keyboard.press('Home');
+    for (let steps = 0; steps < all && (await chosen()) !== label; steps += 1) await page.keyboard.press('ArrowDown');
+    assert.equal(await chosen(), label);
+  },
+  async tick(page, target) {
+    await reach(page, target);
+    await page.keyboard.press('Space');
+  },
+  // As an American browser has its parts.
+  async date(page, target, day) {
+    await reach(page, target);
+    const [year, month, date] = day.split('-');
+    await page.keyboard.type(`${month}${date}${year}`);
+    assert.equal(await target.inputValue(), day);
   },
 };
 
