@@ -137,9 +137,7 @@ fn tell(found: &mut TryoutFound, limits: &ApiLimits) {
             Budget::Query | Budget::Side => ("limits", "calls"),
         };
         let limit = grouped(usage.limit);
-        found
-            .facts
-            .push(format!("{limit} {what} a day (told by it)"));
+        found.facts.push(format!("{limit} {what} a day (it says)"));
         found.told.push((key, format!("{}/1d", usage.limit)));
     }
 }
@@ -157,7 +155,7 @@ fn explain(fault: &IndexerFault) -> TryoutFault {
         IndexerFault::Key(_) => TryoutFault::new(KEYS.secret, what, "Check the key."),
         IndexerFault::Limit(_) | IndexerFault::Downloads(_) => TryoutFault::elsewhere(
             what,
-            "It can be saved as it is; it is called when it allows it.",
+            "You can save it now; Weir will call it once it allows calls.",
         ),
         IndexerFault::Unreadable(_) => TryoutFault::new(
             KEYS.address,

@@ -43,13 +43,21 @@ impl Right {
         }
     }
 
+    /// What its key may do, after "may".
+    pub fn deed(self) -> &'static str {
+        match self {
+            Self::Everything => "do everything",
+            other => other.words(),
+        }
+    }
+
     /// What it allows, for somebody who chooses one.
     pub(crate) fn about(self) -> &'static str {
         match self {
             Self::Read => "pages, figures, metrics and newsgroups; changes nothing",
             Self::Search => "read, search and download; for Sonarr, Radarr and the like",
             Self::Post => "read, and post articles; for newsreaders",
-            Self::Everything => "all of it, and settings, upstreams, backups and keys",
+            Self::Everything => "everything, including settings, upstreams, backups and keys",
         }
     }
 
@@ -62,6 +70,15 @@ impl Right {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_makes_a_sentence() {
+        let may: Vec<_> = Right::ALL.into_iter().map(Right::deed).collect();
+        assert_eq!(
+            may,
+            ["read", "search and download", "post", "do everything"]
+        );
+    }
 
     #[test]
     fn rights_include_what_the_table_in_the_docs_says() {

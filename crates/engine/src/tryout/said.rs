@@ -79,7 +79,7 @@ impl TryoutFault {
         let (field, advice) = match fault {
             Fault::Overload { .. } => (
                 None,
-                "It can be saved as it is; it is called when it allows it.",
+                "You can save it now; Weir will call it once it allows calls.",
             ),
             Fault::Status(401 | 403) => (Some(secret), "Check the key."),
             Fault::Status(300..500) => (Some(address), "Check the path of the address."),

@@ -88,7 +88,7 @@ impl Unread {
             Self::NoServers => owned(
                 "No news server yet",
                 "No news server is configured, so there is nothing to read.",
-                "Add one under news.servers in the configuration file; Weir takes it over when it reloads.",
+                "Add one under news.servers in the configuration file; It takes effect at the next reload.",
             ),
             Self::NoNewsgroup { near } => {
                 let sentence = match wanted {

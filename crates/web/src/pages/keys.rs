@@ -70,9 +70,9 @@ impl AccessQuery {
                 "The key was revoked, and its {} ended.",
                 sessions(ended)
             )),
-            ("gone", _) => Some("That key was revoked before, by somebody else.".to_owned()),
+            ("gone", _) => Some("Somebody else has already revoked that key.".to_owned()),
             ("ended", ended) => Some(match ended.unwrap_or(1) {
-                0 => "That session had ended before.".to_owned(),
+                0 => "That session had already ended.".to_owned(),
                 ended => format!("{} ended.", sessions(ended)),
             }),
             _ => None,
@@ -96,6 +96,8 @@ struct AccessPage<'a> {
     others: Vec<OtherFirst>,
     keys: Vec<KeyRow>,
     full: bool,
+    /// Keys at most.
+    most: usize,
     typed: &'a TypedKey,
     rights: Vec<RightChoice>,
     sessions: Vec<SessionRow>,
@@ -192,10 +194,10 @@ impl TypedKey {
 fn not_made(why: NotMade, name: &str) -> String {
     match why {
         NotMade::Taken => {
-            format!("There is a key called “{name}” already. Give this one another name.")
+            format!("The name “{name}” is taken. Choose another.")
         }
         NotMade::Full => {
-            format!("There are {KEYS} keys, which is as many as there may be. Revoke one first.")
+            format!("You have reached the limit of {KEYS} keys. Revoke one first.")
         }
     }
 }
@@ -233,7 +235,7 @@ async fn make(
             let lines = writers.flat_map(|write| write(&name, &origin, &made.secret));
             let view = MadeView {
                 lines: lines.collect(),
-                right: right.words(),
+                right: right.deed(),
                 secret: made.secret,
                 next: local(&typed.next).unwrap_or(PAGE).to_owned(),
                 name,
@@ -293,7 +295,7 @@ async fn ask_revoke(
         form_token: &visitor.form_token,
         id: key.id,
         name: &key.name,
-        right: key.right.words(),
+        right: key.right.deed(),
         used: key.used().map(|at| shown(&app, at)),
         sessions: sessions.count(),
     };
@@ -394,8 +396,8 @@ fn back(word: &str) -> Response {
 
 fn no_such_key() -> Failure {
     Failure::unknown(
-        "There is no such key, or no longer.",
-        "Settings, Keys and sessions lists those that there are.",
+        "That key does not exist or was revoked.",
+        "Settings, Keys and sessions lists the current ones.",
     )
 }
 
@@ -465,7 +467,7 @@ fn page(
         made,
         opening: opening(keys.len(), sessions.len()),
         source: match keeper.settings().is_made_by_weir() {
-            _ if visitor.is_demo() => "It was made for this demo and goes with it.".to_owned(),
+            _ if visitor.is_demo() => "It was made for this demo and disappears when it stops.".to_owned(),
             true => "Weir made it at the first start and keeps it in state.db. To use your own, set web.api_key".to_owned() + &place,
             false => "It is set by web.api_key".to_owned() + &place,
         },
@@ -474,6 +476,7 @@ fn page(
         others: others(app),
         keys: rows.collect(),
         full: keys.len() >= KEYS,
+        most: KEYS,
         rights: Right::ALL
             .into_iter()
             .map(|right| RightChoice {
@@ -493,8 +496,8 @@ fn page(
 fn opening(keys: usize, sessions: usize) -> String {
     let keys = match keys {
         0 => "Only the first key opens Weir".to_owned(),
-        1 => "One key opens Weir beside the first".to_owned(),
-        keys => format!("{keys} keys open Weir beside the first"),
+        1 => "One key besides the first opens Weir".to_owned(),
+        keys => format!("{keys} keys besides the first open Weir"),
     };
     let sessions = match sessions {
         0 => "nobody is signed in".to_owned(),

@@ -173,13 +173,7 @@ async fn wrong_input_is_named_beside_its_field_kept_and_changes_nothing() {
         ("", "read", "name", "Give it a name", 422),
         ("%20%0a%e2%80%8b", "read", "name", "Give it a name", 422),
         (&long, "read", "name", "at most 40 characters", 422),
-        (
-            "tAKEN",
-            "read",
-            "name",
-            "There is a key called “tAKEN” already",
-            409,
-        ),
+        ("tAKEN", "read", "name", "The name “tAKEN” is taken", 409),
         (
             "%22%3E%3Cscript%3E",
             "root",
@@ -229,7 +223,10 @@ async fn when_there_are_too_many_keys_the_name_is_not_at_fault() {
     assert_eq!(reply.status, StatusCode::CONFLICT);
     let (_, top) = reply.body.split_once("id=\"mistakes\"").expect("on top");
     let said = top.split("</p>").next().unwrap();
-    assert!(said.contains("There are 100 keys"), "{said}");
+    assert!(
+        said.contains("You have reached the limit of 100 keys."),
+        "{said}"
+    );
     assert!(said.contains("autofocus"), "{said}");
     assert!(!reply.body.contains("aria-invalid"), "not beside a field");
     assert!(reply.body.contains("value=\"more\""), "it is kept");
@@ -251,7 +248,7 @@ async fn a_revoked_key_opens_nothing_and_its_sessions_end_at_once() {
     assert!(
         asked
             .body
-            .contains("the browser that signed in with it is signed out")
+            .contains("the browser that signed in with it will be signed out")
     );
     let done = one.post(&path, &format!("csrf={token}")).await;
     assert_eq!(
@@ -261,7 +258,11 @@ async fn a_revoked_key_opens_nothing_and_its_sessions_end_at_once() {
     let late = two.post(&path, &format!("csrf={other}")).await;
     assert_eq!(late.header("location"), "/settings/access?did=gone");
     let notice = two.get("/settings/access?did=gone").await;
-    assert!(notice.body.contains("revoked before, by somebody else"));
+    assert!(
+        notice
+            .body
+            .contains("Somebody else has already revoked that key.")
+    );
     assert_eq!(two.get(&path).await.status, StatusCode::NOT_FOUND);
     assert_eq!(anna.get("/page").await.status, StatusCode::SEE_OTHER);
     let refused = with(&rig, Method::GET, "/api/v1/status", &key, None).await;

@@ -128,7 +128,7 @@ pub(super) fn differences(
             key: row.path.clone(),
             before: before.map(|row| row.shown.clone()),
             after: after.map(|row| match masked {
-                true => format!("{}, another one", row.shown),
+                true => format!("{} (changed)", row.shown),
                 false => row.shown.clone(),
             }),
             source: after.map(|row| row.origin.to_string()),
@@ -238,7 +238,7 @@ mod tests {
             ..row("key", "(secret)")
         };
         let told = differences(&[secret("x")], &[secret("x")], &[secret("y")]);
-        assert_eq!(told[0].after.as_deref(), Some("(secret), another one"));
+        assert_eq!(told[0].after.as_deref(), Some("(secret) (changed)"));
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) fn contribution(
         .route("/settings/reload", get(ask_reload).post(reload))
         .with_state(shown);
     let reload = Operation::post("/api/v1/reload", "Read the configuration again")
-        .about("All of it is taken over or nothing.")
+        .about("Either all of it is applied or none.")
         .answers(
             "It was taken over.",
             object([

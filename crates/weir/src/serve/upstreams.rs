@@ -89,7 +89,7 @@ impl Editor {
     /// What is said of an entry that Weir does not write. A demo's file goes with it, so nobody is sent there.
     fn elsewhere(&self, origin: &Origin) -> String {
         match self.0.running.is_demo() {
-            true => "This entry is part of the demo and goes with it. Add one of your own to try the form.".to_owned(),
+            true => "This entry is part of the demo and disappears when it stops. Add one of your own to try the form.".to_owned(),
             false => elsewhere(origin),
         }
     }

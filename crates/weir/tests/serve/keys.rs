@@ -250,7 +250,7 @@ fn a_program_whose_key_was_revoked_does_not_work() {
     );
     assert!(revoked.starts_with("HTTP/1.1 200"), "{revoked}");
     assert!(
-        heard().ends_with(", with a key that was revoked since."),
+        heard().ends_with(", with a key that has since been revoked."),
         "{}",
         heard()
     );

@@ -84,7 +84,7 @@ fn fronts_that_listen_nowhere_say_what_to_set_in_which_file() {
         ),
         ("The news server", "<code>news.nntp_listen</code>"),
     ] {
-        let told = format!("{server} listens nowhere. Set {keys} in <code>{file}</code>");
+        let told = format!("{server} is off. Set {keys} in <code>{file}</code>");
         assert!(page.contains(&told), "{told}: {page}");
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn api() -> ApiRoutes<App> {
         )
         .fails(
             StatusCode::CONFLICT,
-            "Another key has the name, or there are as many keys as there may be.",
+            "Another key has this name, or the limit of keys is reached.",
         );
     let revoke = Operation::delete("/api/v1/keys/{id}", "Revoke a key")
         .about("Its sessions end at once, its event streams and newsreaders within seconds.")

@@ -55,7 +55,9 @@ async fn switching_off_needs_a_reason_and_remembers_who() {
     let town = town().await;
     let mut visitor = town.signed_in().await;
     let asked = visitor.get("/upstreams/search/quarry/disable").await;
-    assert!(asked.body.contains("Switch off quarry?") && asked.body.contains("Keep it on"));
+    assert!(
+        asked.body.contains("Switch off <bdi>quarry</bdi>?") && asked.body.contains("Keep it on")
+    );
     let token = asked.token();
     for reason in ["", "++%0A"] {
         let form = format!("csrf={token}&reason={reason}");
