@@ -121,7 +121,7 @@ impl State {
     /// A job starts: its call goes to a worker. `granted` is its right to, where its upstream is shared and it had to ask.
     pub(crate) fn begin(
         &mut self,
-        start: Start,
+        mut start: Start,
         granted: Option<Granted>,
         now: Moment,
         effects: &mut Effects,
@@ -151,6 +151,11 @@ impl State {
         effects.moved.extend(side.moved.clone());
         let (call, time_out) = (payload.call.clone(), side.time_out);
         let followed = payload.told.has_hook();
+        // For its record alone: the dispatcher knows of no wait before the queue.
+        if let (1, Some(since)) = (start.attempt, call.held_since()) {
+            start.since = since;
+            start.reason = Some(Wait::Cooldown);
+        }
         let record =
             (self.records > 0).then(|| self.note_call(&start, now, call.about(), followed));
         effects.starts.push(Started {
@@ -261,12 +266,12 @@ impl State {
 
     fn record(&mut self, decision: &Decision, submitted: Option<&dyn Call>) {
         let payload = decision.job.and_then(|job| self.payloads.find(job));
-        let (about, held) = match (payload, submitted) {
-            (Some(payload), _) => (payload.call.about(), payload.call.held_since()),
-            (None, Some(call)) => (call.about(), None),
-            (None, None) => (About::Nothing, None),
+        let about = match (payload, submitted) {
+            (Some(payload), _) => payload.call.about(),
+            (None, Some(call)) => call.about(),
+            (None, None) => About::Nothing,
         };
-        let record = self.record_about(&with_wait(decision, held), about);
+        let record = self.record_about(decision, about);
         if matches!(decision.what, What::Skipped(_)) {
             let skipped = record.skipped().map(Arc::new);
             self.skipped
@@ -414,24 +419,6 @@ impl State {
             kept,
         })
     }
-}
-
-/// A decision as its record tells it: a call that was held back before it came into the queue was not made at once.
-fn with_wait(decision: &Decision, held_since: Option<Moment>) -> Decision {
-    let mut told = *decision;
-    if let (
-        What::Started {
-            waited,
-            reason,
-            attempt: 1,
-        },
-        Some(since),
-    ) = (&mut told.what, held_since)
-    {
-        *waited = since.until(decision.at);
-        reason.get_or_insert(Wait::Cooldown);
-    }
-    told
 }
 
 /// An end of which nothing was recorded.
