@@ -48,7 +48,7 @@ pub(crate) struct Merged {
 
 /// An indexer of which nothing is listed although it answered: nobody could download it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SwitchedOff {
+pub(crate) struct NotOffered {
     pub(crate) upstream: UpstreamId,
     pub(crate) name: String,
     /// As it is told to whoever asks.
@@ -61,8 +61,8 @@ pub(crate) struct ReleaseList {
     pub(crate) releases: Vec<Merged>,
     /// How many there are with those that were taken out: programs turn pages of the whole list.
     pub(crate) places: usize,
-    /// Those who were switched off since they answered.
-    pub(crate) off: Vec<SwitchedOff>,
+    /// Those who were switched off or removed since they answered.
+    pub(crate) off: Vec<NotOffered>,
     /// How many releases of each contribution are in the list, and how many it alone has.
     counts: Vec<(usize, usize)>,
 }
@@ -112,7 +112,7 @@ impl ReleaseList {
     }
 
     /// The list without what these have: a release that another indexer has too keeps that source.
-    pub(crate) fn without(&self, off: Vec<SwitchedOff>) -> Self {
+    pub(crate) fn without(&self, off: Vec<NotOffered>) -> Self {
         let is_off = |source: &ReleaseSource| {
             let upstream = self.indexer(*source).upstream;
             off.iter().any(|off| off.upstream == upstream)

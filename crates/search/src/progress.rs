@@ -42,7 +42,7 @@ impl Progress {
         let mut parts = search.parts();
         for part in &mut parts {
             if let Some(reason) = list.why_off(&part.indexer) {
-                part.switched_off(reason);
+                part.hide(reason);
             }
         }
         let tally = search.tally_of(&parts);
@@ -57,7 +57,7 @@ impl Progress {
             let (releases, _) = list.counts_of(&part.indexer);
             let shared_with = cost.shared_with.clone();
             let mut line = IndexerLine::new(part, shared_with, releases, finished, now);
-            line.hidden = list.why_off(&part.indexer).is_some();
+            line.hidden = list.why_off(&part.indexer) == Some(&*line.reason);
             line
         };
         let lines: Vec<IndexerLine> = parts.iter().zip(&*costs.borrow()).map(line).collect();

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
-use weir_engine::Lifetime;
 use weir_engine::dispatch::policy::Budget;
-use weir_engine::dispatch::{Class, Wait};
+use weir_engine::dispatch::{Class, DropReason, Wait};
+use weir_engine::{Lifetime, drop_reason};
 
 use crate::downloads::Downloads;
 use crate::fanout::Fanout;
 use crate::form::SearchForm;
 use crate::indexer::Indexer;
-use crate::merge::{ReleaseList, SwitchedOff};
+use crate::merge::{NotOffered, ReleaseList};
 use crate::model::Model;
 use crate::policy::INTERACTIVE;
 use crate::program::Program;
@@ -100,24 +100,17 @@ impl Views {
         self.offered(&self.fanout.list(search))
     }
 
-    /// A list without what nobody could download any more, because its indexer was switched off since it answered. Whoever
-    /// shows a list that was made before goes through here.
+    /// A list without what nobody could download any more, because its indexer was switched off or removed since it answered.
+    /// Whoever shows a list that was made before goes through here.
     pub(crate) fn offered(&self, list: &Arc<ReleaseList>) -> Arc<ReleaseList> {
-        let engine = &self.model.engine;
         let contributions = list.contributions.iter();
         let off = contributions.filter_map(|contribution| {
-            let indexer = &contribution.indexer;
-            let (_, wait) = engine.next_wait(indexer.upstream, INTERACTIVE, Budget::Query);
-            if wait != Some(Wait::Off) {
-                return None;
-            }
-            let view = engine.upstream(indexer.upstream);
-            let switched = view.and_then(|view| view.off);
-            let cause = switched.as_ref().map(|switched| &*switched.reason);
-            Some(SwitchedOff {
-                upstream: indexer.upstream,
-                name: indexer.name().to_owned(),
-                reason: why(Wait::Off, cause),
+            let (upstream, name) = (contribution.indexer.upstream, contribution.indexer.name());
+            let reason = self.why_not_offered(name)?;
+            Some(NotOffered {
+                upstream,
+                name: name.to_owned(),
+                reason,
             })
         });
         let off: Vec<_> = off.collect();
@@ -125,6 +118,21 @@ impl Views {
             true => list.clone(),
             false => Arc::new(list.without(off)),
         }
+    }
+
+    /// Why a link to an indexer leads nowhere now. Links know it by its name: with another key it is another upstream.
+    fn why_not_offered(&self, name: &str) -> Option<String> {
+        let engine = &self.model.engine;
+        let Some(indexer) = self.model.indexers.named(name) else {
+            return Some(drop_reason(DropReason::Gone, None));
+        };
+        let (_, wait) = engine.next_wait(indexer.upstream, INTERACTIVE, Budget::Query);
+        if wait != Some(Wait::Off) {
+            return None;
+        }
+        let switched = engine.upstream(indexer.upstream).and_then(|view| view.off);
+        let cause = switched.as_ref().map(|switched| &*switched.reason);
+        Some(why(Wait::Off, cause))
     }
 
     /// How far a search is.

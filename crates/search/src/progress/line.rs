@@ -24,7 +24,7 @@ pub(crate) struct IndexerLine {
     shared_with: Option<String>,
     /// It gives releases, fresh or old.
     pub(crate) gives: bool,
-    /// It answered, and was switched off since.
+    /// It answered, and was switched off or removed since.
     pub(super) hidden: bool,
     finished: bool,
 }

@@ -145,7 +145,7 @@ impl IndexerPart {
     }
 
     /// Nothing of its answer is offered any more, for this reason.
-    pub(crate) fn switched_off(&mut self, reason: &str) {
+    pub(crate) fn hide(&mut self, reason: &str) {
         self.stale = None;
         if matches!(self.state, PartState::Answered { .. }) {
             self.state = PartState::Skipped {

@@ -153,6 +153,7 @@ async fn a_magnet_link_is_answered_from_memory_also_when_its_indexer_is_switched
         world.engine.switch_off(off, "account renewal", "operator");
     }
     assert_eq!(indexers[0].seen().len(), 0);
+    world.state.write_blocking(|_| Ok(())).expect("a file");
     let rows = world.json("/api/v1/history?kind=grabs").await;
     let rows = rows["grabs"].as_array().expect("a list").clone();
     let what: Vec<_> = rows.iter().map(|row| &row["what"]).collect();
@@ -625,4 +626,34 @@ async fn a_kept_search_offers_nothing_of_what_was_switched_off_meanwhile() {
     }
     world.engine.switch_on(off);
     assert_eq!(world.json(&api).await["results"], 9, "all of it is back");
+    // One that is gone is not offered either: its links lead nowhere.
+    config.indexers.remove(0);
+    world.reload(&config);
+    let after = world.json(&api).await;
+    assert_eq!(after["results"], 6);
+    let line = &after["indexers"][0];
+    assert_eq!(line["note"], "Not listed: it is no longer configured");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_who_prefers_magnet_links_gets_them_where_there_are_any() {
+    let network = Network::new();
+    let magnet = "magnet:?xt=urn:btih:0000000000000000000000000000000000000abc";
+    let mut setup = Setup::with(1..3);
+    setup.items[0].more = format!("<torznab:attr name=\"magneturl\" value=\"{magnet}\"/>");
+    let indexers = [indexer(&network, 1, setup).await];
+    let feed = "/torznab/api?t=search";
+    let mut config = named(&indexers);
+    let world = World::new(network.ground(), &config);
+    let links = world.get(feed).await.links();
+    assert!(links.iter().all(|link| link.contains("/dl/")), "{links:?}");
+    config.indexers[0].download = entries::Download::Magnet;
+    world.reload(&config);
+    let mut links = world.get(feed).await.links();
+    links.sort();
+    let [file, link] = links.as_slice() else {
+        panic!("{links:?}");
+    };
+    assert_eq!(link, magnet);
+    assert_eq!(world.get(&path(file)).await.status, 200);
 }
