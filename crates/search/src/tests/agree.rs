@@ -2,7 +2,8 @@
 //!
 //! A history is a list of steps: programs ask, indexers fail in turn, an operator acts, the configuration changes, Weir
 //! restarts, time passes. After each step the engine's own records are looked at (`book`, `promises`), and where a step
-//! says so all pages, the API, `/stats`, `/metrics` and the history are compared (`views`, `counts`, `parts`).
+//! says so all pages, the API, `/stats`, `/metrics` and the history are compared (`views`, `counts`, `parts`, `searches`).
+//! Whoever is told to come back later does so, and then there is a slot.
 //!
 //! The same few histories are played each time; with `PROPTEST_CASES` so many others.
 
@@ -11,6 +12,7 @@ mod counts;
 mod grabs;
 mod parts;
 mod promises;
+mod searches;
 mod story;
 mod views;
 
@@ -34,8 +36,12 @@ pub(super) async fn agree_now(world: &World, book: &Book) {
 enum Step {
     /// These are asked at the same moment; the next step waits for their answers, or does not.
     Ask(Vec<Ask>, bool),
-    /// A program downloads one of the releases that it was offered.
-    Download(Program, usize),
+    /// A program asks alone. If it is told to come back later, it does so exactly then, and nothing happens before.
+    ComeBack(Ask),
+    /// Somebody searches on the page, for these words, one indexer or all.
+    Browse(&'static str, Option<usize>),
+    /// A program downloads one of the releases that it was offered. If it is told to come back later, it does, or does not.
+    Download(Program, usize, bool),
     /// An indexer behaves like this from now on.
     Behave(usize, Mood),
     /// An operator does this to an indexer.
@@ -199,7 +205,11 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (prop::collection::vec(ask(), 1..4), prop::bool::weighted(0.7))
             .prop_map(|(asks, waits)| Step::Ask(asks, waits)),
-        4 => (Just(Program::Radarr), 0..50_usize).prop_map(|(who, link)| Step::Download(who, link)),
+        2 => ask().prop_map(Step::ComeBack),
+        2 => (prop::sample::select(vec!["some", "show", ""]), prop::option::weighted(0.3, 0..3_usize))
+            .prop_map(|(words, whom)| Step::Browse(words, whom)),
+        4 => (Just(Program::Radarr), 0..50_usize, prop::bool::weighted(0.3))
+            .prop_map(|(who, link, back)| Step::Download(who, link, back)),
         6 => (0..3_usize, mood()).prop_map(|(whom, mood)| Step::Behave(whom, mood)),
         3 => (0..3_usize, act).prop_map(|(whom, act)| Step::Operate(whom, act)),
         2 => change.prop_map(Step::Reload),

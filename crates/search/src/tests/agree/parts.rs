@@ -7,17 +7,10 @@ use weir_engine::dispatch::{Moment, What};
 use weir_engine::{Got, Kind};
 
 use super::book::Fact;
+use super::searches::BROWSER;
 use super::story::{Heard, Story};
 use super::views::text;
 use super::*;
-
-/// Reasons that no record tells: nothing was decided about the indexer.
-const NO_RECORD: [&str; 4] = [
-    "it is no longer configured",
-    "Weir is stopping",
-    "the request was cancelled",
-    "it could not be called in time",
-];
 
 /// One indexer's part of a search: what the history says, and what the program was told.
 struct Part<'a> {
@@ -33,12 +26,13 @@ pub(super) async fn agree(story: &Story) {
     world.state.write_blocking(|_| Ok(())).expect("a file");
     let api = world.json("/api/v1/history?limit=500").await;
     let page = text(&world.get("/history").await.body);
-    let rows = api["searches"].as_array().expect("a list");
+    let rows = api["searches"].as_array().expect("a list").iter();
+    let rows: Vec<&Value> = rows.filter(|row| row["program"] != BROWSER).collect();
     let heard = story.heard.iter().rev();
     let heard: Vec<&Heard> = heard.map(|heard| heard.as_ref().expect("heard")).collect();
     assert_eq!(rows.len(), heard.len(), "a row for each search");
     let mut used = BTreeSet::new();
-    let mut searches: Vec<_> = rows.iter().zip(heard).enumerate().collect();
+    let mut searches: Vec<_> = rows.into_iter().zip(heard).enumerate().collect();
     // Who got an answer first is told by the first record that fits.
     searches.sort_by_key(|(_, (_, heard))| heard.ended);
     for (index, (row, heard)) in searches {
@@ -108,11 +102,11 @@ impl Part<'_> {
 
     /// The record that tells the same, among those that tell no other part; fails if there is none.
     fn record(&self, story: &Story, used: &BTreeSet<(String, u64)>) -> Option<u64> {
-        if ["cached", "nothing"].contains(&self.what)
-            || NO_RECORD
-                .iter()
-                .any(|reason| self.reason.starts_with(reason))
-        {
+        if ["cached", "nothing"].contains(&self.what) {
+            return None;
+        }
+        if self.is_of_weir_itself(story) {
+            self.is_not_contradicted(story);
             return None;
         }
         // Nothing is told of one that is gone, until it comes back.
@@ -134,6 +128,54 @@ impl Part<'_> {
             );
         }
         first
+    }
+
+    /// Whether nothing was decided about the indexer: Weir stopped, or the indexer was removed while it was asked. That must have
+    /// happened while the program waited.
+    fn is_of_weir_itself(&self, story: &Story) -> bool {
+        let times = [
+            ("Weir is stopping", &story.stops),
+            ("it is no longer configured", &story.removals),
+        ];
+        let mut times = times.into_iter();
+        let found = times.find(|(reason, _)| self.reason.starts_with(reason));
+        let Some((_, times)) = found else {
+            return false;
+        };
+        let waited = self.heard.began..=self.heard.ended;
+        let happened = times.iter().any(|at| waited.contains(at));
+        assert!(happened, "{} of {}: {times:?}", self.indexer, self.row);
+        true
+    }
+
+    /// No record says that the program got what it was told it would not get.
+    fn is_not_contradicted(&self, story: &Story) {
+        let heard = self.heard;
+        let is_same = |other: &&Heard| {
+            let same = |one: &Heard| (one.ask.program, one.ask.words);
+            let overlaps = other.began <= heard.ended && heard.began <= other.ended;
+            same(other) == same(heard) && overlaps
+        };
+        // Of two who asked the same at once it is not said which one a record tells.
+        if story.heard.iter().flatten().filter(is_same).count() > 1 {
+            return;
+        }
+        for (_, fact) in story.book.of(self.indexer) {
+            let mine = fact.asker.as_deref() == Some(heard.ask.program.name());
+            let in_time = heard.began <= fact.at && fact.at <= heard.ended;
+            let answered = fact.end.is_some_and(|(kind, _)| kind == Kind::Done);
+            let gives = match fact.what {
+                What::Started { .. } => answered && matches!(fact.got, None | Some(Got::Fresh)),
+                What::Shared { .. } => fact.got == Some(Got::Fresh),
+                _ => false,
+            };
+            let about = self.row["query"] == Value::from(fact.about.as_deref());
+            assert!(
+                !(mine && in_time && about && gives),
+                "{fact:?} and {}",
+                self.row
+            );
+        }
     }
 
     /// Its records may be forgotten.

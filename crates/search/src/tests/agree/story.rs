@@ -11,6 +11,7 @@ use weir_testkit::zoo::indexer::Files;
 use super::book::Book;
 use super::grabs::Fetched;
 use super::promises::Promises;
+use super::searches::{BROWSER, Browsed};
 use super::*;
 
 /// Everything there is.
@@ -29,6 +30,12 @@ pub(super) struct Story {
     links: Vec<String>,
     /// What programs got for links.
     pub(super) fetched: Vec<Fetched>,
+    /// What was searched for on the page.
+    pub(super) browsed: Vec<Browsed>,
+    /// When Weir began to stop.
+    pub(super) stops: Vec<Moment>,
+    /// When an indexer was removed.
+    pub(super) removals: Vec<Moment>,
     keys: u32,
     pub(super) book: Book,
     promises: Promises,
@@ -92,6 +99,9 @@ impl Story {
             heard: Vec::new(),
             links: Vec::new(),
             fetched: Vec::new(),
+            browsed: Vec::new(),
+            stops: Vec::new(),
+            removals: Vec::new(),
             keys: 0,
             book: Book::default(),
             promises: Promises::default(),
@@ -117,9 +127,17 @@ impl Story {
                     self.hear_all().await;
                 }
             }
-            Step::Download(program, link) => {
+            Step::ComeBack(ask) => {
                 happened.asked = true;
-                self.download(*program, *link).await;
+                self.come_back(ask).await;
+            }
+            Step::Browse(words, whom) => {
+                happened.asked = true;
+                self.browse(words, *whom).await;
+            }
+            Step::Download(program, link, comes_back) => {
+                happened.asked = true;
+                self.download(*program, *link, *comes_back).await;
             }
             Step::Behave(whom, mood) => self.behave(*whom, *mood),
             Step::Operate(whom, act) => {
@@ -179,6 +197,7 @@ impl Story {
         if self.asks.is_empty() {
             parts::agree(self).await;
             grabs::agree(self).await;
+            searches::agree(self).await;
         }
     }
 
@@ -241,11 +260,92 @@ impl Story {
         self.heard[number] = Some(heard);
     }
 
-    async fn download(&mut self, program: Program, link: usize) {
+    /// Calls that were made. Not all of them reach an indexer: it may refuse to be connected to.
+    fn calls(&self) -> u64 {
+        self.world.engine.status().counters.sent
+    }
+
+    /// Who comes back when they were told to finds that there is a slot: they are answered, or somebody was called by then.
+    async fn come_back(&mut self, ask: &Ask) {
+        self.hear_all().await;
+        let asked = self.heard.len();
+        self.ask(std::slice::from_ref(ask));
+        self.hear_all().await;
+        let Some(Some(first)) = self.heard.get(asked) else {
+            return;
+        };
+        if first.reply.status != 429 {
+            return;
+        }
+        let seconds = first.reply.retry_after.as_deref().expect("a time");
+        let seconds = seconds.parse().expect("seconds");
+        let before = self.calls();
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        self.ask(std::slice::from_ref(ask));
+        self.hear_all().await;
+        let heard = self.heard.last().expect("one more").as_ref();
+        let reply = &heard.expect("heard").reply;
+        assert!(
+            reply.status == 200 || self.calls() > before,
+            "told to come back in {seconds} s, and then {reply:?}"
+        );
+    }
+
+    /// Searches as the page does, and looks at the page while it goes on and when it is over.
+    async fn browse(&mut self, words: &str, whom: Option<usize>) {
+        if whom.is_some_and(|whom| !self.is_configured(whom)) {
+            return;
+        }
+        let indexers: Vec<&str> = whom.into_iter().map(|whom| NAMES[whom]).collect();
+        let body = serde_json::json!({ "query": words, "indexers": indexers }).to_string();
+        let headers = [
+            ("x-api-key", KEY),
+            ("user-agent", BROWSER),
+            ("content-type", "application/json"),
+        ];
+        let method = axum::http::Method::POST;
+        let target = "/api/v1/searches";
+        let reply = self.world.submit(method, target, &headers, &body).await;
+        assert_eq!(reply.status, 202, "{reply:?}");
+        let begun: serde_json::Value = serde_json::from_str(&reply.body).expect("JSON");
+        let id = begun["id"].as_str().expect("an ID").to_owned();
+        searches::look(&self.world, &id).await;
+        let deadline = self.world.front.views.model.rules.load().deadline;
+        tokio::time::sleep(deadline + SECOND).await;
+        self.browsed.push(Browsed { id, is_kept: true });
+    }
+
+    async fn download(&mut self, program: Program, link: usize, comes_back: bool) {
         if self.links.is_empty() {
             return;
         }
-        let link = &self.links[link % self.links.len()];
+        let link = self.links[link % self.links.len()].clone();
+        self.fetch(program, &link).await;
+        let first = self.fetched.last().expect("just now");
+        // A day is the longest that anybody is told, however long a window is.
+        let told = first.reply.retry_after.as_deref().unwrap_or("86400");
+        let seconds: u64 = told.parse().expect("seconds");
+        if !comes_back || first.reply.status != 429 || seconds >= 86_400 {
+            return;
+        }
+        let was_too_many = first.is_too_many();
+        let before = self.calls();
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        self.fetch(program, &link).await;
+        let second = self.fetched.last().expect("just now");
+        let is_kept = match (was_too_many, second.is_too_many()) {
+            (true, too_many) => !too_many,
+            // It is the address that is too fast now.
+            (false, true) => true,
+            (false, false) => second.reply.status == 200 || self.calls() > before,
+        };
+        assert!(
+            is_kept,
+            "told to come back in {seconds} s, and then {second:?}"
+        );
+    }
+
+    async fn fetch(&mut self, program: Program, link: &str) {
         let agent = [("user-agent", program.user_agent())];
         let began = self.world.timeline.now();
         let reply = self.world.ask(link, &agent).await;
@@ -316,7 +416,10 @@ impl Story {
         let whom = match change {
             Change::Toggle => {
                 match self.is_configured(2) {
-                    true => self.config.indexers.retain(|entry| entry.name != NAMES[2]),
+                    true => {
+                        self.removals.push(self.world.timeline.now());
+                        self.config.indexers.retain(|entry| entry.name != NAMES[2]);
+                    }
                     false => self.config.indexers.push(self.all.indexers[2].clone()),
                 }
                 NAMES[2]
@@ -339,6 +442,7 @@ impl Story {
     }
 
     async fn restart(&mut self, pause: Duration) {
+        self.stops.push(self.world.timeline.now());
         self.world.front.stop(SECOND).await;
         self.hear_all().await;
         self.book.look(&self.world);
@@ -349,6 +453,9 @@ impl Story {
         let directory = self.world.directory.clone();
         let world = World::after(self.network.ground(), &self.config, directory, later);
         self.world = Arc::new(world);
+        for browsed in &mut self.browsed {
+            browsed.is_kept = false;
+        }
         self.book.restart(&self.world);
     }
 }

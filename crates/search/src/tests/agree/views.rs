@@ -17,6 +17,7 @@ pub(super) struct Views {
     list_page: String,
     overview: String,
     pub(super) stats: Value,
+    stats_text: String,
     pub(super) status: Value,
     /// By name and labels, as they are written.
     pub(super) metrics: BTreeMap<String, f64>,
@@ -69,6 +70,7 @@ impl Views {
             list_page: world.get("/upstreams").await.body,
             overview: world.get("/").await.body,
             stats: world.json("/stats?format=json").await,
+            stats_text: world.get("/stats").await.body,
             status: world.json("/api/v1/status").await,
             metrics: metrics.lines().filter_map(sample).collect(),
         };
@@ -84,11 +86,55 @@ impl Views {
             indexer.agrees_with_stats(&self.stats);
             indexer.agrees_with_metrics(&self.metrics);
             indexer.agrees_with_page(&self.list_page);
+            indexer.health_agrees(&self.stats);
             indexer.agrees_with_overview(&self.overview);
             indexer.decisions_agree();
         }
+        self.text_stats_agree();
         self.summaries_agree();
         self.newest_decisions_agree();
+    }
+
+    /// The text of `/stats` says what its JSON says.
+    fn text_stats_agree(&self) {
+        let lines: Vec<&str> = self.stats_text.lines().collect();
+        let has = |line: String| assert!(lines.contains(&&*line), "{line} in {lines:#?}");
+        let section = self.stats["fronts"]["search"].as_object();
+        for (name, value) in section.expect("a section") {
+            match value {
+                Value::Number(number) => has(format!("{name} {number}")),
+                Value::Object(counts) => {
+                    let counts = counts.iter();
+                    counts.for_each(|(of, count)| has(format!("{name} {of} {count}")));
+                }
+                _ => {}
+            }
+        }
+        let rows = self.stats["fronts"]["search"]["upstreams"].as_array();
+        for row in rows.expect("a list") {
+            let word = |field: &str| match &row[field] {
+                Value::Null => None,
+                Value::String(words) => Some(words.clone()),
+                value => Some(value.to_string()),
+            };
+            let name = word("name").expect("a name");
+            let mut wanted = format!("upstream {name}: {}", word("state").expect("a state"));
+            for field in ["reason", "until", "response_ms", "calls", "last_error"] {
+                let words = word(field).map(|words| format!(", {field} {words}"));
+                wanted += &words.unwrap_or_default();
+            }
+            for quota in row["quota"].as_array().expect("a list") {
+                let what = match quota["budget"].as_str() {
+                    Some("grab") => "downloads",
+                    _ => "calls",
+                };
+                let used = format!(", {} of {} {what} ", quota["used"], quota["limit"]);
+                let line = lines.iter().find(|line| line.starts_with(&*wanted));
+                assert!(line.is_some_and(|line| line.contains(&used)), "{used}");
+            }
+            let line = lines.iter().find(|line| line.starts_with(&*wanted));
+            assert!(line.is_some(), "{wanted} in {lines:#?}");
+        }
     }
 
     fn summaries_agree(&self) {
@@ -327,6 +373,45 @@ impl View {
         };
         let fact = format!("<dt>Calls since Weir started</dt><dd>{words}");
         assert!(self.page.contains(&fact), "{fact} in {}", self.page);
+    }
+
+    /// How often and how fast it answered, on the page, in the API and in `/stats`.
+    fn health_agrees(&self, stats: &Value) {
+        let calls = |kind: usize| -> u64 {
+            let points = self.view.day.iter();
+            points.map(|point| u64::from(point.calls[kind])).sum()
+        };
+        let counts = [0, 1, 2, 3].map(calls);
+        let words = ["answered", "refused", "failed", "timed_out"];
+        for (word, count) in words.into_iter().zip(counts) {
+            assert_eq!(self.one["calls_24h"][word], count, "{word}: {}", self.one);
+        }
+        let (answered, all) = (counts[0], counts.iter().sum::<u64>());
+        let tenths = (all > 0).then(|| answered * 1000 / all);
+        let told = self.one["success_pct"].as_f64();
+        assert_eq!(told, tenths.map(|tenths| tenths as f64 / 10.0));
+        let success = match tenths {
+            None => "–".to_owned(),
+            Some(1000) => "100 %".to_owned(),
+            Some(tenths) => format!("{}.{} %", tenths / 10, tenths % 10),
+        };
+        let fact = format!("<dt>Answered, 24 h</dt><dd>{success}");
+        assert!(self.page.contains(&fact), "{fact} in {}", self.page);
+        let time = |percentile: &str| match self.one["latency"][percentile].as_f64() {
+            None => "–".to_owned(),
+            Some(millis) if millis < 400.0 => format!("{} ms", millis.floor()),
+            Some(millis) if millis < 10_000.0 => format!("{:.1} s", millis / 1000.0),
+            Some(millis) => format!("{:.0} s", millis / 1000.0),
+        };
+        let (p50, p95) = (time("p50_ms"), time("p95_ms"));
+        let fact = format!("<dt>Answer time p50 / p95</dt><dd>{p50} / {p95}");
+        assert!(self.page.contains(&fact), "{fact} in {}", self.page);
+        let rows = stats["fronts"]["search"]["upstreams"].as_array();
+        let mut rows = rows.expect("a list").iter();
+        let row = rows.find(|row| row["name"] == self.name.as_str());
+        let told = row.expect("it is there")["response_ms"].as_f64();
+        let p50 = self.one["latency"]["p50_ms"].as_f64();
+        assert_eq!(told, p50.map(f64::floor), "{}", self.name);
     }
 
     fn agrees_with_overview(&self, overview: &str) {
