@@ -320,7 +320,9 @@ impl<'a> Asking<'a> {
     fn leave(&self, late: TooLate, job: &Job, asked: &IndexerQuestion) {
         let TooLate { why, wait, left } = late;
         let engine = &self.model().engine;
-        let limit = engine.max_wait(job).map(|limit| limit.min(left));
+        // Its class's own limit, where that is what it exceeds.
+        let limit = engine.max_wait(job);
+        let limit = limit.map(|limit| if wait > limit { limit } else { left });
         let too_late = skip(why, wait, Some(limit.unwrap_or(self.rules.hold_max)));
         let told = engine.note_skip(job, &asked.about, too_late, asked.instead());
         let told = Skipped {

@@ -19,6 +19,9 @@ use truth::{Mood, Truth};
 /// Downloads that `d` allows in a month.
 const GRABS: usize = 25;
 
+/// Downloads that an address may make in a minute.
+const DOWNLOADS: usize = 3;
+
 /// What happens at a time.
 #[derive(Clone, Debug)]
 enum Event {
@@ -39,6 +42,12 @@ enum Event {
     Clear(usize),
     /// A program asks `a` more at once than there is room for.
     Flood(Program),
+    /// A program downloads the so manieth release of `d` more often than an address may in a minute.
+    Hoard(Program, usize),
+    /// A program asks `a` twice, and the second time waits no longer than a second.
+    Hurry(Program, u32),
+    /// Programs of each class ask `c`, of which the window is used up.
+    Crowd(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +91,10 @@ struct Asked {
     downloads: usize,
     off: usize,
     dropped: usize,
+    refused: usize,
+    hurried: usize,
+    classes: usize,
+    caps: usize,
 }
 
 struct Week {
@@ -142,6 +155,8 @@ fn events() -> Vec<(Duration, Event)> {
             events.push((time + MINUTE, Event::Download(Program::FlexGet, number)));
         }
         events.push((at(day, 12, 0), Event::Reload(8 + day % 2)));
+        events.push((at(day, 15, 0), Event::Hurry(Program::FlexGet, day)));
+        events.push((at(day, 16, 0), Event::Crowd(day)));
     }
     let troubles = [
         (0, at(1, 9, 55), at(1, 12, 5), Mood::Busy(600)),
@@ -163,6 +178,11 @@ fn events() -> Vec<(Duration, Event)> {
     // While it fails, so that the next failure is the first again; and where there is nothing to end.
     for (whom, time) in [(2, at(1, 19, 40)), (0, at(1, 10, 40)), (1, at(2, 2, 30))] {
         events.push((time, Event::Clear(whom)));
+    }
+    // Of what was fetched two minutes before there is a copy.
+    for day in 2..5 {
+        let number = day as usize * 5;
+        events.push((at(day, 10, 23), Event::Hoard(Program::FlexGet, number)));
     }
     for day in [0, 4] {
         events.push((at(day, 3, 30), Event::Flood(Program::CrossSeed)));
@@ -206,6 +226,7 @@ impl Week {
         config.indexers[2].limits = vec![limit(8, 300)];
         config.indexers[3].grab_limits = vec![limit(25, 30 * 86_400)];
         config.indexers[3].timeout = 30 * SECOND;
+        config.downloads_per_minute = DOWNLOADS as u32;
         let world = World::new(network.ground(), &config);
         let truth = [None, Some((300, 300)), Some((8, 300)), None];
         let mut book = Book::default();
@@ -275,6 +296,9 @@ impl Week {
                 self.world.engine.clear(self.upstream(whom));
             }
             Event::Flood(program) => self.flood(program).await,
+            Event::Hoard(program, number) => self.hoard(program, number).await,
+            Event::Hurry(program, day) => self.hurry(program, day).await,
+            Event::Crowd(day) => self.crowd(day).await,
         }
     }
 
@@ -295,6 +319,43 @@ impl Week {
         let replies = futures_util::future::join_all(asks).await;
         self.world.engine.release();
         self.why_dropped(program, began, &replies).await;
+    }
+
+    /// One question after the other to an indexer, the second without patience.
+    async fn hurry(&mut self, program: Program, day: u32) {
+        let agent = ("user-agent", program.user_agent());
+        let first = format!("/torznab/a/api?t=search&q=calm+{day}");
+        let second = format!("/torznab/a/api?t=search&q=hurry+{day}");
+        let reply = self.world.ask(&first, &[agent]).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let began = self.world.timeline.now();
+        let headers = [agent, ("x-weir-max-wait", "1")];
+        let reply = self.world.ask(&second, &headers).await;
+        self.why_impatient(program, 0, began, &reply, ("completion", "1 s"))
+            .await;
+        self.asked.hurried += 1;
+    }
+
+    /// Programs ask until the window of `c` is used up, then one of each class that does not wait for ever.
+    async fn crowd(&mut self, day: u32) {
+        let (limit, _) = self.truth[2].limit.expect("a limit");
+        for number in 0..limit {
+            let target = format!("/torznab/c/api?t=search&q=crowd+{day}+{number}");
+            let agent = [("user-agent", Program::Radarr.user_agent())];
+            let reply = self.world.ask(&target, &agent).await;
+            assert_eq!(reply.status, 200, "{number}: {}", reply.body);
+        }
+        for (program, question, words) in [
+            (Program::Sonarr, "", ("RSS", "15 s")),
+            (Program::CrossSeed, "&q=crowd+seed", ("background", "60 s")),
+        ] {
+            let began = self.world.timeline.now();
+            let target = format!("/torznab/c/api?t=search&nocache=1{question}");
+            let agent = [("user-agent", program.user_agent())];
+            let reply = self.world.ask(&target, &agent).await;
+            self.why_impatient(program, 2, began, &reply, words).await;
+            self.asked.classes += 1;
+        }
     }
 
     async fn search(&self, program: Program, question: &str) -> Reply {
@@ -351,6 +412,10 @@ async fn in_a_week_every_question_why_has_a_true_answer() {
         ("downloads", asked.downloads),
         ("off", asked.off),
         ("dropped", asked.dropped),
+        ("refused", asked.refused),
+        ("hurried", asked.hurried),
+        ("classes", asked.classes),
+        ("caps", asked.caps),
     ] {
         assert!(count >= 3, "nobody had to ask about {kind}: {asked:?}");
     }

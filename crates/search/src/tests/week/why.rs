@@ -5,10 +5,22 @@ use weir_engine::dispatch::Moment;
 
 use super::super::agree::{exact, text};
 use super::super::*;
-use super::{GRABS, Program, Week};
+use super::{DOWNLOADS, GRABS, Program, Week};
 
 /// A timer is late by up to this much.
 const TICK: Duration = Duration::from_millis(2);
+
+/// When a decision was made.
+fn moment(row: &Value) -> Moment {
+    let at = row["at"].as_str().expect("a time");
+    let at: jiff::Timestamp = at.parse().expect("a time");
+    Moment(u64::try_from(at.as_nanosecond()).expect("of this century"))
+}
+
+/// Whether these are the same, as exactly as times are written.
+fn is_near(one: Moment, other: Moment) -> bool {
+    one <= other + TICK && other <= one + TICK
+}
 
 /// Those about one indexer.
 fn about(all: &[Value], name: &str) -> Vec<Value> {
@@ -72,6 +84,7 @@ impl Week {
         }
         for (whom, name) in NAMES.iter().enumerate().take(self.indexers.len()) {
             let own = about(&all, name);
+            self.why_caps(whom, &own).await;
             self.why_so_late(whom, question, &own).await;
         }
     }
@@ -250,6 +263,122 @@ impl Week {
                 self.assert_on_page(name, "", sentence).await;
             }
         }
+    }
+
+    /// A call for its caps was made when it is said, and is told as one.
+    async fn why_caps(&mut self, whom: usize, all: &[Value]) {
+        let name = NAMES[whom];
+        let mut calls = self.indexers[whom].asked();
+        calls.retain(|asked| asked.value("t") == Some("caps"));
+        let calls = self.world.moments(&calls);
+        for row in all.iter().filter(|row| row["about"] == "caps") {
+            let sentence = row["sentence"].as_str().expect("a sentence");
+            let is_own = row["kind"] == "started" || row["kind"] == "skipped";
+            assert!(!is_own || sentence.contains("(caps)"), "{sentence}");
+            if row["kind"] == "started" {
+                let at = moment(row);
+                let seen = calls.iter().any(|call| is_near(*call, at));
+                assert!(seen, "{name} saw no call at {at:?}: {sentence}");
+                self.asked.caps += 1;
+            }
+            self.assert_on_page(name, "", sentence).await;
+        }
+    }
+
+    /// Who asked one indexer alone and would not wait so long is told when its next call is possible, and how long they would
+    /// have waited.
+    pub(super) async fn why_impatient(
+        &mut self,
+        program: Program,
+        whom: usize,
+        began: Moment,
+        reply: &Reply,
+        (class, limit): (&str, &str),
+    ) {
+        let name = NAMES[whom];
+        let all = about(&self.decided(program, began).await, name);
+        let row = all.iter().find(|row| row["kind"] == "skipped");
+        let row = row.unwrap_or_else(|| panic!("no answer why: {} {all:?}", reply.body));
+        let sentence = row["sentence"].as_str().expect("a sentence");
+        assert_eq!(row["class"].as_str(), Some(class), "{row}");
+        // What is true: the window of the one is full, the other was called a moment ago.
+        let calls = self.world.moments(&self.indexers[whom].asked());
+        let searches = self.world.moments(&self.indexers[whom].searches());
+        let next = match self.truth[whom].full(&calls, began) {
+            Some(next) => next,
+            None => *searches.last().expect("it was called") + 2 * SECOND,
+        };
+        assert!(is_near(moment(row), began), "{row}");
+        let until: jiff::Timestamp = row["until"].as_str().expect("a time").parse().expect("one");
+        let until = Moment(u64::try_from(until.as_nanosecond()).expect("of this century"));
+        assert!(is_near(until, next), "{next:?}: {row}");
+        let waits = format!("and {class} requests wait at most {limit}.");
+        assert!(sentence.contains(&waits), "{waits}: {sentence}");
+        let got = match (reply.status, &reply.retry_after) {
+            (429, Some(after)) => {
+                let after = Duration::from_secs(after.parse().expect("seconds"));
+                let told = next.max(began);
+                assert!(
+                    is_near(began + after, told) || began + after >= told,
+                    "{reply:?}"
+                );
+                assert!(began + after < told + SECOND + TICK, "{told:?} {reply:?}");
+                let after = weir_engine::span(after);
+                format!("{} was told to retry in {after}.", program.name())
+            }
+            _ => {
+                let (_, _, until) = reply.skipped().remove(0);
+                assert!(until.is_some(), "{}", reply.body);
+                format!("{} got the cached answer, ", program.name())
+            }
+        };
+        let got = got.to_lowercase();
+        assert!(sentence.to_lowercase().contains(&got), "{got}: {sentence}");
+        self.assert_on_page(name, "skipped", sentence).await;
+    }
+
+    /// Downloads the same file as often as an address may, and twice more.
+    pub(super) async fn hoard(&mut self, program: Program, number: usize) {
+        let link = self.links[number].replace("http://weir:7070", "");
+        let name = link.rsplit('/').next().expect("a name");
+        let title = name.trim_end_matches(".torrent").to_owned();
+        let agent = [("user-agent", program.user_agent())];
+        let grabbed = self.indexers[3].grabs().len();
+        for count in 1..=DOWNLOADS + 2 {
+            let reply = self.world.ask(&link, &agent).await;
+            let Some(refused) = count.checked_sub(DOWNLOADS).filter(|over| *over > 0) else {
+                assert_eq!(reply.status, 200, "{}", reply.body);
+                continue;
+            };
+            assert_eq!(reply.status, 429, "{}", reply.body);
+            let all = self
+                .world
+                .json("/api/v1/decisions?front=search&limit=60")
+                .await;
+            let mut rows = all["decisions"].as_array().expect("a list").iter();
+            let row = rows.find(|row| row["upstream"].is_null());
+            let row = row.unwrap_or_else(|| panic!("no answer why: {}", reply.body));
+            let told = reply.retry_after.as_deref().expect("a time");
+            assert_eq!(row["told_retry_seconds"].to_string(), told, "{row}");
+            assert_eq!(
+                (&row["kind"], &row["count"]),
+                (&"refused".into(), &refused.into())
+            );
+            let told = weir_engine::span(Duration::from_secs(told.parse().expect("seconds")));
+            let why = format!("127.0.0.1 asked for more than {DOWNLOADS} files in a minute.");
+            let words = match refused {
+                1 => format!("Download of {title} refused: {why} It was told to retry in {told}."),
+                _ => format!(
+                    "{refused} downloads refused, most recently of {title}: {why} It was last told to retry in {told}."
+                ),
+            };
+            let sentence = row["sentence"].as_str().expect("a sentence");
+            assert_eq!(sentence, words);
+            let overview = text(&self.world.get("/").await.body);
+            assert!(overview.contains(sentence), "{sentence} in {overview}");
+            self.asked.refused += 1;
+        }
+        assert_eq!(self.indexers[3].grabs().len(), grabbed, "from the cache");
     }
 
     /// Of two who asked the same at once, one is told to have shared the call of the other.
