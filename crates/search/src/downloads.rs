@@ -263,7 +263,7 @@ impl Downloads {
             Ok(Fetched::Magnet(url)) => return Ok(Grab::Magnet(url.clone())),
             Err(fault) => fault,
         };
-        let sentence = format!("{} gave no file: {fault}.", indexer.name());
+        let sentence = format!("{} sent no file: {fault}.", indexer.name());
         Err(match fault {
             IndexerFault::Fault(Fault::Overload { .. })
             | IndexerFault::Limit(_)
@@ -293,8 +293,8 @@ impl Downloads {
                     format!("{name} cannot be asked for a file now: {why}."),
                 )
             }
-            Ended::TimedOut => NoFile::TimedOut(format!("{name} did not give the file in time.")),
-            _ => NoFile::Failed(format!("{name} gave no file.")),
+            Ended::TimedOut => NoFile::TimedOut(format!("{name} did not send the file in time.")),
+            _ => NoFile::Failed(format!("{name} sent no file.")),
         }
     }
 

@@ -201,9 +201,7 @@ fn check_file(secrets: &Secrets, body: &[u8]) -> Result<(), IndexerFault> {
         let info = body.windows(6).any(|part| part == b"4:info");
         return match info && body.ends_with(b"e") {
             true => Ok(()),
-            false => Err(IndexerFault::NotAFile(
-                "what it gave is not a whole torrent",
-            )),
+            false => Err(IndexerFault::NotAFile("it sent an incomplete torrent")),
         };
     }
     let start = String::from_utf8_lossy(&body[..body.len().min(4096)]).to_lowercase();
@@ -212,8 +210,8 @@ fn check_file(secrets: &Secrets, body: &[u8]) -> Result<(), IndexerFault> {
     }
     Err(match read_feed(body, None) {
         Err(error @ Unreadable::Error(_)) => IndexerFault::of_document(secrets, error),
-        Err(Unreadable::Html) => IndexerFault::NotAFile("it gave a page instead of a file"),
-        _ => IndexerFault::NotAFile("what it gave is neither torrent nor NZB"),
+        Err(Unreadable::Html) => IndexerFault::NotAFile("it sent a web page instead of a file"),
+        _ => IndexerFault::NotAFile("it sent neither a torrent nor an NZB"),
     })
 }
 

@@ -129,7 +129,7 @@ impl Upstreams for IndexerViews {
 
 fn abilities(indexer: &Indexer) -> String {
     let Some(known) = indexer.known.load_full() else {
-        return "it has not said yet".to_owned();
+        return "not known yet".to_owned();
     };
     if known.assumed {
         return "its capabilities are unreadable; Weir tries text searches".to_owned();

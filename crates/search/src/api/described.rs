@@ -38,7 +38,9 @@ pub(super) fn begin() -> Operation {
         ),
         (
             "indexers",
-            list(text()).optional().about("Their names; none asks all."),
+            list(text())
+                .optional()
+                .about("Their names; leave it empty for all."),
         ),
         (
             "function",
@@ -54,7 +56,7 @@ pub(super) fn begin() -> Operation {
             "no_cache",
             flag()
                 .optional()
-                .about("Asks even who was asked a moment ago."),
+                .about("Asks every indexer again, whatever is cached."),
         ),
     ]);
     Operation::post("/api/v1/searches", "Begin a search")
@@ -96,10 +98,7 @@ pub(super) fn one() -> Operation {
     .needs(Right::Search)
     .path("id", text().about(ID))
     .query("limit", count().about("Releases at most; 100 by default."))
-    .query(
-        "offset",
-        count().about("How many are left out before the first."),
-    )
+    .query("offset", count().about("How many to skip."))
     .query(
         "sort",
         choice(orders).about("`-` before it reverses the order."),

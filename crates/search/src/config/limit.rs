@@ -42,7 +42,7 @@ impl Setting for WindowLimit {
             .map_err(|_| Wrong::kind::<Self>(node))?;
         let calls = NonZeroU32::new(calls).ok_or_else(|| {
             wrong(format!(
-                "write 1 or more before the slash, not \"{text}\"; to call an indexer never, remove it or switch it off"
+                "write 1 or more before the slash, not \"{text}\"; to stop calling an indexer, remove it or switch it off"
             ))
         })?;
         let length = Duration::read(&Node::raw(time.trim(), node.origin.clone())).ok();

@@ -19,6 +19,8 @@ const PAGE: usize = 50;
 #[template(path = "search_releases.html")]
 pub(super) struct ReleaseShelf {
     id: String,
+    /// Some indexers are still asked.
+    running: bool,
     /// All of the search.
     total: usize,
     headline: String,
@@ -105,6 +107,7 @@ impl ReleaseShelf {
         let link = |sort: &str, page: usize| address(search, view, sort, page);
         Self {
             id: search.id.to_string(),
+            running: search.is_running(),
             total,
             headline: match view.filter.trim().is_empty() {
                 true => counted(total, "release", "releases"),

@@ -10,29 +10,29 @@ async fn a_link_gives_what_the_indexer_gives_or_says_why_not() {
         (
             Files::Html,
             502,
-            "odd gave no file: it gave a page instead of a file.",
+            "odd sent no file: it sent a web page instead of a file.",
         ),
-        (Files::Missing, 404, "odd gave no file: it answered 404."),
+        (Files::Missing, 404, "odd sent no file: it answered 404."),
         (Files::Magnet, 302, ""),
         (
             status(429, RetryAfter::Seconds(77)),
             429,
-            "odd gave no file: it says we ask too often.",
+            "odd sent no file: it says we ask too often.",
         ),
         (
             status(500, RetryAfter::None),
             502,
-            "odd gave no file: it answered 500.",
+            "odd sent no file: it answered 500.",
         ),
         (
             Files::Error(501, "Download limit reached".to_owned()),
             429,
-            "odd gave no file: its limit is reached: Download limit reached.",
+            "odd sent no file: its limit is reached: Download limit reached.",
         ),
         (
             Files::Error(300, "No such item".to_owned()),
             404,
-            "odd gave no file: it has no such file.",
+            "odd sent no file: it has no such file.",
         ),
     ] {
         let what = format!("{files:?}");
