@@ -18,6 +18,8 @@ use weir_dispatch::Moment;
 use crate::engine::Engine;
 use crate::record::{FREE, MOST_RECORDS};
 use crate::rows::RestoredPast;
+use crate::shared::Shared;
+use crate::weather::Outage;
 
 /// The same decision again within this time belongs to the burst.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -54,7 +56,8 @@ pub struct Own {
     pub limit: Option<u32>,
     /// How full the queue was last, in percent, if that was the reason.
     pub fill: Option<u32>,
-    /// How many things were concerned, all decisions of a burst together: forwarders that were left out.
+    /// How many things were concerned, all decisions of a burst together: forwarders that were left out, upstreams of all
+    /// fronts that showed an outage of ours.
     pub concerned: u64,
     /// How long the client was told to wait, if it was told; of a single client's burst, the latest.
     pub retry: Option<Duration>,
@@ -86,6 +89,8 @@ pub mod about {
     pub const NEWSREADER: &str = "newsreader connection";
     /// What a newsreader asks for.
     pub const COMMAND: &str = "newsreader request";
+    /// Our own network.
+    pub const NETWORK: &str = "network";
 }
 
 /// Kinds of a front's own decisions.
@@ -99,15 +104,18 @@ pub enum OwnKind {
     Dropped,
     /// The client got no answer but when to come back.
     Refused,
+    /// Upstreams could not be reached, and were not blamed for it.
+    OurNetwork,
 }
 
 impl OwnKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Deduplicated,
         Self::Throttled,
         Self::Dropped,
         Self::Refused,
+        Self::OurNetwork,
     ];
 
     /// Its name in the API and in files.
@@ -117,6 +125,7 @@ impl OwnKind {
             Self::Throttled => "throttled",
             Self::Dropped => "dropped",
             Self::Refused => "refused",
+            Self::OurNetwork => "our_network",
         }
     }
 
@@ -147,11 +156,13 @@ pub enum OwnReason {
     Full,
     /// There was none for another peer of one address.
     Crowded,
+    /// Several upstreams failed at once, and none answered.
+    AllFailed,
 }
 
 impl OwnReason {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Repeated,
         Self::TooMany,
         Self::NoToken,
@@ -161,6 +172,7 @@ impl OwnReason {
         Self::EventsFull,
         Self::Full,
         Self::Crowded,
+        Self::AllFailed,
     ];
 
     /// Its name in the API and in files.
@@ -175,6 +187,7 @@ impl OwnReason {
             Self::EventsFull => "events_full",
             Self::Full => "full",
             Self::Crowded => "crowded",
+            Self::AllFailed => "all_failed",
         }
     }
 
@@ -233,6 +246,8 @@ pub(crate) struct OwnRing(Mutex<Kept>);
 struct Kept {
     ring: VecDeque<OwnDecision>,
     made: u64,
+    /// The latest outage of our own network in this run, and the number of its record.
+    outage: Option<(u64, u64)>,
     /// Something has changed since it was last written.
     changed: bool,
     /// What was last written keeps numbers free for decisions that might be lost with a kill.
@@ -248,16 +263,46 @@ impl OwnRing {
             same.go_on(own, count, now);
             return;
         }
+        kept.add(capacity, now, own, count);
+    }
+
+    /// One more call failed because our own network is down. That is one record for each outage, however long it lasts and
+    /// however seldom something is asked meanwhile.
+    fn note_outage(&self, capacity: usize, now: Moment, outage: Outage) {
+        let mut kept = self.0.lock();
+        let known = kept.outage.filter(|(of, _)| *of == outage.number);
+        let Some((_, number)) = known else {
+            let own = Own {
+                concerned: outage.failed.into(),
+                ..Own::new(OwnKind::OurNetwork, OwnReason::AllFailed, about::NETWORK)
+            };
+            kept.changed = true;
+            kept.add(capacity, now, own, 1);
+            kept.outage = Some((outage.number, kept.made));
+            return;
+        };
+        let mut newest_first = kept.ring.iter_mut().rev();
+        // Others may have pushed it out.
+        if let Some(record) = newest_first.find(|one| one.number == number) {
+            record.count += 1;
+            record.last = now;
+            record.own.concerned = record.own.concerned.max(outage.failed.into());
+            kept.changed = true;
+        }
+    }
+}
+
+impl Kept {
+    fn add(&mut self, capacity: usize, now: Moment, own: Own, count: u64) {
         if capacity == 0 {
             return;
         }
-        if kept.ring.len() >= capacity {
-            kept.ring.pop_front();
+        if self.ring.len() >= capacity {
+            self.ring.pop_front();
         }
-        kept.made += 1;
-        let number = kept.made;
-        kept.ring.push_back(OwnDecision {
-            number,
+        self.made += 1;
+        self.ring.push_back(OwnDecision {
+            number: self.made,
             at: now,
             last: now,
             count,
@@ -312,6 +357,19 @@ impl OwnRing {
         // The oldest go, as they would have gone when the newer ones came.
         let over = kept.ring.len().saturating_sub(capacity);
         kept.ring.drain(..over);
+    }
+}
+
+impl Shared {
+    /// A call of this front failed, and it is our own network that is down.
+    pub(crate) fn note_outage(&self) {
+        // Somebody may have been answered in between, and then there is nothing to tell.
+        let Some(outage) = self.weather.outage() else {
+            return;
+        };
+        let now = self.timeline.now();
+        self.own.note_outage(self.records, now, outage);
+        self.note_past(now);
     }
 }
 
@@ -443,6 +501,33 @@ mod tests {
         let kept = ring.0.lock();
         let numbers: Vec<u64> = kept.ring.iter().map(|decision| decision.number).collect();
         assert_eq!(numbers, [2, 3, 4]);
+    }
+
+    #[test]
+    fn an_outage_is_one_record_however_long_it_lasts() {
+        let ring = OwnRing::default();
+        let outage = |number, failed| Outage { number, failed };
+        for (minute, outage) in [(0, outage(1, 2)), (45, outage(1, 5)), (90, outage(1, 4))] {
+            ring.note_outage(3, Moment(minute * 60 * SECOND), outage);
+        }
+        ring.note_outage(3, Moment(91 * 60 * SECOND), outage(2, 3));
+        let told = || -> Vec<(u64, u64, u64)> {
+            let kept = ring.0.lock();
+            let ring = kept.ring.iter();
+            ring.map(|one| (one.number, one.count, one.own.concerned))
+                .collect()
+        };
+        assert_eq!(told(), [(1, 3, 5), (2, 1, 3)]);
+        for asker in ["a", "b", "c"] {
+            ring.push(3, Moment(92 * 60 * SECOND), own(Some(asker)), 1);
+        }
+        ring.note_outage(3, Moment(93 * 60 * SECOND), outage(2, 3));
+        assert_eq!(
+            told().len(),
+            3,
+            "it was pushed out, and is not written again"
+        );
+        assert_eq!(told()[2].0, 5);
     }
 
     #[test]

@@ -344,6 +344,7 @@ impl Shared {
         let verdict = self.weather.trouble(self.whom(upstream), Instant::now());
         if verdict == Verdict::Ours {
             tracing::warn!(front = self.front, ?trouble, "our own network is down");
+            self.note_outage();
         }
         verdict != Verdict::Theirs
     }

@@ -69,6 +69,17 @@ struct Sky {
     troubled: HashMap<Whom, Troubled>,
     /// The last verdict was [`Verdict::Ours`], and nothing has succeeded since.
     down: bool,
+    /// How often that has begun.
+    outages: u64,
+}
+
+/// An outage of our own that lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outage {
+    /// Counts them from 1.
+    pub(crate) number: u64,
+    /// How many upstreams of all fronts have shown it so far.
+    pub(crate) failed: u32,
 }
 
 /// An upstream in trouble since its own last success.
@@ -109,6 +120,15 @@ impl Weather {
     /// Whether our own network is known to be down.
     pub fn is_down(&self) -> bool {
         !self.pause().is_zero()
+    }
+
+    /// The outage that lasts, if one does.
+    pub(crate) fn outage(&self) -> Option<Outage> {
+        let sky = self.0.sky.lock();
+        sky.down.then_some(Outage {
+            number: sky.outages,
+            failed: sky.since_success,
+        })
     }
 
     /// How many upstreams have failed since anything last succeeded, in a way that may be our own network's fault.
@@ -192,7 +212,9 @@ impl Weather {
         }
         let entry = *entry;
         let verdict = self.judge(&sky, entry, now);
-        sky.down = verdict == Verdict::Ours;
+        let down = verdict == Verdict::Ours;
+        sky.outages += u64::from(down && !sky.down);
+        sky.down = down;
         verdict
     }
 

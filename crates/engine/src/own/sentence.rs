@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{OwnDecision, OwnKind, OwnReason, about};
+use crate::sentence::outage;
 use crate::words::{counted, grouped};
 
 impl OwnDecision {
@@ -13,6 +14,7 @@ impl OwnDecision {
             OwnKind::Throttled => throttled(self),
             OwnKind::Dropped => dropped(self),
             OwnKind::Refused => refused(self),
+            OwnKind::OurNetwork => outage(self.own.concerned),
         }
     }
 }
@@ -156,6 +158,7 @@ fn why(decision: &OwnDecision) -> String {
         OwnReason::EventsFull => format!("{limit} events were already waiting"),
         OwnReason::Full => "tracker full (max_peers or max_swarms)".to_owned(),
         OwnReason::Crowded => "too many peers from one address".to_owned(),
+        OwnReason::AllFailed => "nobody could be reached".to_owned(),
     }
 }
 
@@ -428,6 +431,18 @@ mod tests {
         assert_eq!(
             both(late)[0],
             "1 stopped event will be sent to trackers later: 110,000 events were already waiting."
+        );
+    }
+
+    #[test]
+    fn an_outage_of_our_own() {
+        let outage = |concerned| Own {
+            concerned,
+            ..Own::new(OwnKind::OurNetwork, OwnReason::AllFailed, about::NETWORK)
+        };
+        assert_eq!(
+            both(outage(17))[0],
+            "17 upstreams failed at once, so the fault is in our own network. None was disabled."
         );
     }
 

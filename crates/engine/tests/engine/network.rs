@@ -2,8 +2,8 @@
 
 use crate::kit::*;
 use weir_engine::dispatch::policy::Budget;
-use weir_engine::dispatch::{Availability, UpstreamId, Wait, What};
-use weir_engine::{Ended, Outcome, Trouble, Weather};
+use weir_engine::dispatch::{Availability, Moment, UpstreamId, Wait, What};
+use weir_engine::{Ended, Kind, Outcome, OwnKind, Trouble, Weather};
 
 const TROUBLE: Step = Step::Trouble(Trouble::NoRoute);
 
@@ -123,6 +123,52 @@ async fn a_probe_is_told_for_after_the_pause_and_made_then() {
     assert_eq!(view().at.until(probe), secs(30));
     pass(secs(40)).await;
     assert_eq!(desk.starts("probe"), [secs(105)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_outage_is_one_record_of_each_front_that_met_it() {
+    let weather = Weather::default();
+    let [tracker, search, news] =
+        [(); 3].map(|()| Desk::with(policy(), |options| options.weather = weather.clone()));
+    let (a, b) = (
+        tracker.upstream("a", secs(0), 1),
+        search.upstream("b", secs(0), 1),
+    );
+    news.upstream("c", secs(0), 1);
+    let outage = async || {
+        // For an hour, in which somebody asks every quarter of an hour.
+        for _ in 0..4 {
+            pass(secs(900)).await;
+            for (desk, upstream) in [(&tracker, a), (&search, b)] {
+                let call = desk.ready("down", TROUBLE);
+                desk.engine.submit(job(upstream, COMPLETION), call).await;
+            }
+        }
+        let end = tracker.engine.timeline().now();
+        pass(secs(900)).await;
+        tracker
+            .engine
+            .submit(job(a, COMPLETION), tracker.done("a"))
+            .await;
+        end
+    };
+    let told = |desk: &Desk| -> Vec<(OwnKind, u64, Moment)> {
+        let own = desk.engine.own_decisions().into_iter();
+        own.map(|one| (one.own.kind, one.count, one.last)).collect()
+    };
+    let ends = [outage().await, outage().await];
+    // The very first failure of each was not known to be ours.
+    let record = |count, end: usize| (OwnKind::OurNetwork, count, ends[end]);
+    assert_eq!(told(&tracker), [record(3, 1), record(3, 0)]);
+    assert_eq!(told(&search), [record(4, 1), record(4, 0)]);
+    assert_eq!(told(&news), [], "nobody asked it for anything");
+    let newest = tracker.engine.own_decisions().remove(0);
+    assert_eq!(
+        newest.sentence(),
+        "2 upstreams failed at once, so the fault is in our own network. None was disabled."
+    );
+    let failed = tracker.engine.upstreams(0, 1)[0].requests[Kind::OurNetwork as usize];
+    assert_eq!(failed, 8, "no fewer than records tell of");
 }
 
 #[tokio::test(start_paused = true)]

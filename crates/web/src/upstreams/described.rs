@@ -215,7 +215,10 @@ fn decision() -> Schema {
             .about("What whoever asked got, where that is not the answer of this call."),
         ),
         ("limit", count().or_null().optional()),
-        ("concerned", count().optional()),
+        (
+            "concerned",
+            count().optional().about("How many forwarders were left out, or how many upstreams showed that our own network was down."),
+        ),
         ("told_retry_seconds", count().or_null().optional()),
         ("example", text().or_null().optional()),
     ])

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_engine::dispatch::{Asker, Moment, UpstreamId, What};
-use weir_engine::{Got, Kind, Record, Scene, Standing, sentence};
+use weir_engine::{Got, Kind, OwnKind, Record, Scene, Standing, sentence};
 
 use super::*;
 
@@ -45,7 +45,8 @@ pub(in crate::tests) struct Fact {
 
 fn refused(world: &World) -> u64 {
     let own = world.engine.own_decisions().into_iter();
-    own.map(|decision| decision.count).sum()
+    let refused = own.filter(|decision| decision.own.kind == OwnKind::Refused);
+    refused.map(|decision| decision.count).sum()
 }
 
 /// What was recorded since the last look: by whom, and what.

@@ -9,6 +9,7 @@ mod promises;
 mod steps;
 mod swarms;
 mod views;
+mod weather;
 mod week;
 
 use proptest::prelude::*;
@@ -118,6 +119,7 @@ impl Story {
                 self.met.scrapes += 1;
             }
             Step::Behave(who, mood) => self.behave(who, mood),
+            Step::Network(works) => self.network.set_down(!works),
             Step::Hold(hold) => {
                 self.held = hold;
                 match hold {
@@ -223,6 +225,7 @@ impl Story {
         let all = desk.everything().await;
         views::check(world, desk, &all).await;
         swarms::check(world, desk, &all).await;
+        weather::check(world, &all);
         self.met.check(world, &all);
         if self.config.forwarders.len() == NAMES.len() {
             self.met.drops(world, &self.kept.drops());
@@ -270,6 +273,7 @@ async fn tell(file: &File, steps: &[Step]) {
     for who in 0..NAMES.len() {
         story.behave(who, Mood::Good);
     }
+    story.step(&Step::Network(true)).await;
     story.step(&Step::Hold(false)).await;
     story.step(&Step::Wait(400)).await;
     for (who, name) in NAMES.iter().enumerate() {

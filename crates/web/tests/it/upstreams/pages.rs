@@ -553,9 +553,31 @@ async fn an_outage_is_said_until_somebody_answers_and_not_just_while_calls_pause
     sample.call(upstreams[0], Says(Outcome::Done, "")).await;
     for place in ["/", "/upstreams"] {
         let page = visitor.get(place).await.body;
-        assert!(!page.contains("our own network"), "{place}: {page}");
+        assert!(
+            !page.contains("will show whether it is back"),
+            "{place}: {page}"
+        );
     }
     assert_eq!(lookout.network(), None);
+    // What remains is the record.
+    let (words, _) = words.split_once(" The next").unwrap();
+    let overview = visitor.get("/").await.body;
+    let (_, decisions) = overview.split_once("id=\"decisions\"").unwrap();
+    assert!(decisions.contains(words), "{decisions}");
+    let all = visitor.get("/api/v1/decisions").await.body;
+    let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+    let mut rows = all["decisions"].as_array().unwrap().iter();
+    let row = rows.find(|row| row["kind"] == "our_network").unwrap();
+    assert_eq!(row["sentence"], words);
+    assert_eq!(
+        (&row["count"], &row["concerned"]),
+        (&2.into(), &2.into()),
+        "{row}"
+    );
+    assert_eq!(
+        (&row["upstream"], &row["reason"]),
+        (&().into(), &"all_failed".into())
+    );
 }
 
 #[tokio::test]

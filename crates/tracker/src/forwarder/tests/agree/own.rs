@@ -215,6 +215,7 @@ fn overload(world: &World, everything: &Everything, settled: bool) {
     let is_told = |one: &OwnDecision, seconds: u64| {
         !matches!(one.own.reason, OwnReason::Slow | OwnReason::Crowded)
             && !matches!(one.own.reason, OwnReason::Repeated | OwnReason::TooMany)
+            && one.own.kind != OwnKind::OurNetwork
             && one.last.until(now) < Duration::from_secs(seconds)
     };
     let decisions = world.engine.own_decisions();

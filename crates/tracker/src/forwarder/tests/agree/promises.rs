@@ -1,7 +1,7 @@
 //! What is said about the future comes true while nobody interferes.
 
 use weir_engine::dispatch::{Availability, Moment, What};
-use weir_engine::{About, Record, Standing};
+use weir_engine::{About, Kind, Record, Standing};
 
 use super::super::*;
 
@@ -11,6 +11,8 @@ const EXACT: Duration = Duration::from_millis(1);
 /// What was said of each forwarder when the wait began.
 pub(super) struct Promises {
     made: Vec<Promise>,
+    /// Calls that our own network had failed by then.
+    lost: u64,
     /// Nothing starts, so nothing of it need come true.
     held: bool,
 }
@@ -25,11 +27,14 @@ struct Promise {
     probe: Option<Moment>,
     /// Torrents about which it will be asked again.
     retries: Vec<(Moment, About)>,
+    /// Nobody is called before.
+    paused: Option<Moment>,
 }
 
 impl Promises {
     pub(super) fn made(world: &World, held: bool) -> Self {
         let all = world.forwarders.all();
+        let paused = world.engine.status().counts.paused_until;
         let made = all.iter().map(|forwarder| {
             let name = forwarder.config.name.clone();
             let view = world.view(&name);
@@ -49,20 +54,30 @@ impl Promises {
                 until,
                 probe: view.probe_at,
                 retries: retries.collect(),
+                paused,
                 name,
             }
         });
         Self {
             made: made.collect(),
+            lost: lost_by_us(world),
             held,
         }
     }
 
     pub(super) fn kept(&self, world: &World) {
+        // A pause that began meanwhile has put everything off.
+        let is_put_off = lost_by_us(world) != self.lost;
         for promise in &self.made {
-            promise.kept(world, self.held);
+            promise.kept(world, self.held || is_put_off);
         }
     }
+}
+
+/// Calls of this run that our own network has failed.
+fn lost_by_us(world: &World) -> u64 {
+    let all = world.engine.upstreams(0, usize::MAX).into_iter();
+    all.map(|one| one.requests[Kind::OurNetwork as usize]).sum()
 }
 
 impl Promise {
@@ -98,6 +113,8 @@ impl Promise {
             let early = calls.iter().find(|at| **at < until);
             assert_eq!(early, None, "{name} was left alone until {until:?}");
         }
+        let early = calls.iter().find(|at| Some(**at) < self.paused);
+        assert_eq!(early, None, "calls paused until {:?}", self.paused);
         if held {
             return;
         }

@@ -16,6 +16,8 @@ pub(super) enum Step {
     Scrape(u8),
     /// A forwarder behaves so from now on.
     Behave(usize, Mood),
+    /// Our own network goes away, or is back.
+    Network(bool),
     /// No call starts, so that the queue fills; or calls start again.
     Hold(bool),
     /// An operator acts.
@@ -86,6 +88,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => (1..8u8).prop_map(Step::Scrape),
         5 => (who.clone(), mood).prop_map(|(who, mood)| Step::Behave(who, mood)),
         1 => any::<bool>().prop_map(Step::Hold),
+        2 => any::<bool>().prop_map(Step::Network),
         2 => (who.clone(), action).prop_map(|(who, action)| Step::Act(who, action)),
         2 => (who, change).prop_map(|(who, change)| Step::Reload(who, change)),
         1 => (1..600u16).prop_map(Step::Restart),

@@ -47,7 +47,20 @@ fn day(day: u8) -> Vec<Step> {
     // More events than one address may send in a minute, one of them twice.
     steps.extend(all(2, Event::Completed));
     steps.push(Step::Announce(1, 2, Event::Completed));
-    steps.extend([Step::Wait(2000), Step::Hold(true)]);
+    steps.push(Step::Wait(2000));
+    if [2, 5].contains(&day) {
+        // Our own network goes away for a minute, and what is announced meanwhile waits.
+        steps.push(Step::Network(false));
+        steps.extend(all(1, Event::None));
+        steps.extend([
+            Step::Wait(10),
+            Step::Crowd(2),
+            Step::Wait(2),
+            Step::Network(true),
+        ]);
+        steps.extend([Step::Wait(60), Step::Wait(2000)]);
+    }
+    steps.push(Step::Hold(true));
     steps.extend(all(1, Event::None));
     steps.extend([
         Step::Crowd(8),
@@ -98,9 +111,46 @@ impl Story {
     }
 }
 
+impl Story {
+    /// Asks for the reason of each call that came late because our own network was down. Gives how many there were.
+    async fn ask_why_late(&self) -> usize {
+        let rows = self.desk().decisions().await;
+        let time = |row: &Value, key: &str| -> Timestamp {
+            let time = row[key].as_str().expect("a time");
+            time.parse().expect("a time")
+        };
+        let outages: Vec<&Value> = rows
+            .iter()
+            .filter(|row| row["kind"] == "our_network")
+            .collect();
+        let late = rows.iter().filter(|row| row["reason"] == "our_network");
+        let late = late.inspect(|row| {
+            let sentence = row["sentence"].as_str().expect("a sentence");
+            assert!(
+                sentence.contains(" s of waiting for our own network"),
+                "{sentence}"
+            );
+            // It was called when the pause was over, which the last call in vain had begun.
+            let at = time(row, "at");
+            let why = outages.iter().find(|outage| {
+                let pause = at.duration_since(time(outage, "last"));
+                SignedDuration::ZERO < pause && pause <= SignedDuration::from_secs(31)
+            });
+            let why = why.unwrap_or_else(|| panic!("{sentence} at {at}: {outages:?}"));
+            let words = why["sentence"].as_str().expect("a sentence");
+            assert!(
+                words.contains("upstreams failed at once, so the fault is in our own network."),
+                "{words}"
+            );
+        });
+        late.count()
+    }
+}
+
 async fn week(file: &File) {
     fastrand::seed(7);
     let mut story = Story::begin(file).await;
+    let mut late = 0;
     for number in 0..7 {
         for step in day(number) {
             story.step(&step).await;
@@ -108,6 +158,10 @@ async fn week(file: &File) {
             // Whoever looks reads some thirty pages: where most has just happened.
             if matches!(step, Step::Wait(..100)) {
                 story.check().await;
+            }
+            // Records of busy days push out older ones.
+            if matches!(step, Step::Wait(60)) {
+                late += story.ask_why_late().await;
             }
         }
         story.ask_why().await;
@@ -118,6 +172,7 @@ async fn week(file: &File) {
         ANSWERS.len(),
         "each of them happened: {asked:?}"
     );
+    assert!(late >= 4, "{late} calls waited for our own network");
     let own = story.world().engine.own_decisions();
     for kind in OwnKind::ALL {
         assert!(own.iter().any(|one| one.own.kind == kind), "{kind:?}");
