@@ -132,8 +132,7 @@ impl State {
         }
         self.keep_past(now);
         let upstream = start.upstream;
-        let reason = self.waited_for(&start, now);
-        let start = Start { reason, ..start };
+        start.reason = self.waited_for(&start, now);
         let side = &mut self.sides[upstream.0 as usize];
         let payload = self
             .payloads
