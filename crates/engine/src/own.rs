@@ -59,7 +59,8 @@ pub struct Own {
     /// How many things were concerned, all decisions of a burst together: forwarders that were left out, upstreams of all
     /// fronts that showed an outage of ours.
     pub concerned: u64,
-    /// How long the client was told to wait, if it was told; of a single client's burst, the latest.
+    /// How long the client was told to wait, if it was told; of a single client's burst, the latest. The least of what
+    /// clients were told, where they were answered.
     pub retry: Option<Duration>,
     /// The latest of a burst: which torrent, and whose program; or which release.
     pub example: Option<Arc<str>>,
@@ -75,6 +76,8 @@ pub mod about {
     pub const FIRST: &str = "first announce";
     /// Any later one.
     pub const AGAIN: &str = "re-announce";
+    /// An announce, whichever.
+    pub const ANNOUNCE: &str = "announce";
     /// An announce of a peer that is not in the swarm yet.
     pub const NEW_PEER: &str = "new peer";
     /// The forwarders that an announce goes to.
@@ -158,11 +161,15 @@ pub enum OwnReason {
     Crowded,
     /// Several upstreams failed at once, and none answered.
     AllFailed,
+    /// It is not on the list of what is served.
+    NotAllowed,
+    /// It is on the list of what is never served.
+    Denied,
 }
 
 impl OwnReason {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Repeated,
         Self::TooMany,
         Self::NoToken,
@@ -173,6 +180,8 @@ impl OwnReason {
         Self::Full,
         Self::Crowded,
         Self::AllFailed,
+        Self::NotAllowed,
+        Self::Denied,
     ];
 
     /// Its name in the API and in files.
@@ -188,6 +197,8 @@ impl OwnReason {
             Self::Full => "full",
             Self::Crowded => "crowded",
             Self::AllFailed => "all_failed",
+            Self::NotAllowed => "not_allowed",
+            Self::Denied => "denied",
         }
     }
 

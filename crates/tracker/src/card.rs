@@ -137,6 +137,12 @@ fn words(what: Overload) -> (&'static str, &'static str, &'static str, &'static 
             "new peers",
             "refused (tracker full)",
         ),
+        Overload::NotAllowed | Overload::Denied => (
+            "announces_refused",
+            "announce",
+            "announces",
+            "refused (not served)",
+        ),
         Overload::StoppedLate => (
             "stopped_delayed",
             "stopped event",

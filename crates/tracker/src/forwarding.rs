@@ -251,19 +251,21 @@ impl Forwarding {
         is_sent
     }
 
-    /// Sends an event on. One that finds the ring full is counted: the sweep of the ledger makes up for a `stopped`, and
-    /// nothing for a `completed`.
+    /// Sends an event on. One that finds the ring full is told: the sweep of the ledger makes up for a `stopped`, whose call
+    /// is counted then, and nothing for a `completed`.
     pub(crate) fn send_event(&self, sent: SentAnnounce) -> Went {
         if !self.has_forwarders() {
             return Went::Nowhere;
         }
         if self.events.try_send(sent).is_err() {
-            let what = match sent.kind {
-                ForwardKind::Stopped { .. } | ForwardKind::Left { .. } => Overload::StoppedLate,
-                _ => Overload::CompletedLost,
+            let (what, went) = match sent.kind {
+                ForwardKind::Stopped { .. } | ForwardKind::Left { .. } => {
+                    (Overload::StoppedLate, Went::Nowhere)
+                }
+                _ => (Overload::CompletedLost, Went::Lost),
             };
             self.overloads.note(what, &sent.announce, 0);
-            return Went::Lost;
+            return went;
         }
         Went::On
     }

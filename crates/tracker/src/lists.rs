@@ -18,6 +18,15 @@ pub(crate) struct Lists {
 /// Clients choose what is looked up here; the standard hash has a secret key.
 type HashList = HashSet<InfoHash>;
 
+/// Why an info hash is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unserved {
+    /// It is not in `allow_file`.
+    NotAllowed,
+    /// It is in `deny_file`.
+    Denied,
+}
+
 /// Why a list cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
@@ -51,11 +60,27 @@ impl Lists {
         })
     }
 
-    /// Whether this info hash is served.
+    /// Lists of hashes that consist of one byte each.
+    #[cfg(test)]
+    pub(crate) fn of(allowed: Option<&[u8]>, denied: &[u8]) -> Self {
+        let list = |hashes: &[u8]| hashes.iter().map(|byte| InfoHash([*byte; 20])).collect();
+        Self {
+            allowed: allowed.map(list),
+            denied: Some(list(denied)),
+        }
+    }
+
+    /// Whether this info hash is served, or why not.
     #[inline]
-    pub(crate) fn serve(&self, hash: &InfoHash) -> bool {
-        self.allowed.as_ref().is_none_or(|list| list.contains(hash))
-            && self.denied.as_ref().is_none_or(|list| !list.contains(hash))
+    pub(crate) fn check(&self, hash: &InfoHash) -> Result<(), Unserved> {
+        let holds = |list: &HashList| list.contains(hash);
+        if self.denied.as_ref().is_some_and(holds) {
+            return Err(Unserved::Denied);
+        }
+        if !self.allowed.as_ref().is_none_or(holds) {
+            return Err(Unserved::NotAllowed);
+        }
+        Ok(())
     }
 }
 
@@ -101,13 +126,15 @@ mod tests {
         let one = InfoHash([1; 20]);
         let two = InfoHash([2; 20]);
         let list = file(&format!("# ours\n\n  {ONE}  a film\n"));
-        assert!(Lists::default().serve(&one));
+        assert_eq!(Lists::default().check(&one), Ok(()));
+        let both_of = |lists: Lists| [one, two].map(|hash| lists.check(&hash));
         let allow = Lists::read(Some(list.path()), None).unwrap();
-        assert!(allow.serve(&one) && !allow.serve(&two));
+        assert_eq!(both_of(allow), [Ok(()), Err(Unserved::NotAllowed)]);
         let deny = Lists::read(None, Some(list.path())).unwrap();
-        assert!(!deny.serve(&one) && deny.serve(&two));
+        assert_eq!(both_of(deny), [Err(Unserved::Denied), Ok(())]);
         let both = Lists::read(Some(list.path()), Some(list.path())).unwrap();
-        assert!(!both.serve(&one));
+        let unserved = [Unserved::Denied, Unserved::NotAllowed];
+        assert_eq!(both_of(both), unserved.map(Err));
     }
 
     #[test]

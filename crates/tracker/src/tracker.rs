@@ -20,6 +20,7 @@ use crate::forwarding::overload::Overload;
 use crate::forwarding::{Forwarding, HeldReply, Stays};
 use crate::heard::HeardClients;
 use crate::ledger::ForeignWish;
+use crate::lists::Unserved;
 use crate::reply::{AnnounceReply, TrackerRefusal, Went};
 use crate::swarm::{
     Consent, Doing, Forward, ForwardFlags, Full, OtherPeers, SwarmAnnounce, SwarmCounts, Swarms,
@@ -87,8 +88,8 @@ impl Tracker {
     ) -> Result<AnnounceReply, TrackerRefusal> {
         #[cfg(test)]
         crate::fault::on_announce(&announce.info_hash.0);
-        if !terms.lists.serve(&announce.info_hash) {
-            return Err(TrackerRefusal::NotServed);
+        if let Err(why) = terms.lists.check(&announce.info_hash) {
+            return Err(self.not_served(announce, why));
         }
         let (at, also) = terms.trust.endpoints(announce, source);
         let arrival = SwarmAnnounce {
@@ -124,12 +125,17 @@ impl Tracker {
         let known = match known {
             Ok(known) => known,
             Err(full) => {
-                let (refusal, what) = match full {
-                    Full::Tracker => (TrackerRefusal::Full(terms.interval), Overload::Full),
-                    Full::Address => (TrackerRefusal::Crowded(terms.interval), Overload::Crowded),
-                };
-                forwarding.overloads().note(what, announce, terms.interval);
-                return Err(refusal);
+                let (overloads, wait) = (forwarding.overloads(), terms.interval);
+                return Err(match full {
+                    Full::Tracker => {
+                        overloads.note(Overload::Full, announce, wait);
+                        TrackerRefusal::Full(wait)
+                    }
+                    Full::Address => {
+                        overloads.note_crowded(announce, arrival.at.address(), wait);
+                        TrackerRefusal::Crowded(wait)
+                    }
+                });
             }
         };
         // The page says that it works: what was refused does not.
@@ -180,6 +186,16 @@ impl Tracker {
         Ok(reply)
     }
 
+    #[cold]
+    fn not_served(&self, announce: &Announce, why: Unserved) -> TrackerRefusal {
+        let what = match why {
+            Unserved::NotAllowed => Overload::NotAllowed,
+            Unserved::Denied => Overload::Denied,
+        };
+        self.forwarding.overloads().note(what, announce, 0);
+        TrackerRefusal::NotServed
+    }
+
     /// Appends peers of other trackers to a reply, and says who takes part with them; nothing if the swarm is gone
     /// meanwhile. It is looked at once more, because locks of swarms and of the ledger are never held together.
     #[inline(never)]
@@ -221,7 +237,7 @@ impl Tracker {
 
     /// Who takes part in a swarm; nobody in one that is not served.
     pub(crate) fn scrape(&self, terms: &ClientTerms, hash: InfoHash) -> weir_tracker_proto::Counts {
-        if !terms.lists.serve(&hash) {
+        if terms.lists.check(&hash).is_err() {
             return weir_tracker_proto::Counts::default();
         }
         let counts = self.told(&hash.0).unwrap_or_default().counts;

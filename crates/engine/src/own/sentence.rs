@@ -20,30 +20,25 @@ impl OwnDecision {
 }
 
 fn deduplicated(decision: &OwnDecision) -> String {
-    let events = events(decision);
-    let they = if decision.count == 1 {
-        "It was"
-    } else {
-        "They were"
+    let (events, one) = (events(decision), decision.count == 1);
+    let repeated = match &decision.own.asker {
+        Some(asker) => format!("{asker} repeated {events}"),
+        None if one => format!("{events} was repeated by another address"),
+        None => format!("{events} were repeated by other addresses"),
     };
-    let who = who(decision);
-    format!("{who} repeated {events}. {they} answered but not forwarded again.")
+    let they = if one { "It was" } else { "They were" };
+    format!("{repeated}. {they} answered but not forwarded again.")
 }
 
 fn throttled(decision: &OwnDecision) -> String {
     let own = &decision.own;
     if &*own.about == about::FORWARDERS {
-        let forwarders = counted(own.concerned, "forwarder", "forwarders");
-        let announces = match decision.count {
-            1 => example(decision, " of "),
-            many => format!(" of {} announces", grouped(many)),
-        };
-        return format!("{forwarders} left out{announces}: {}.", why(decision));
+        return left_out(decision);
     }
-    let (events, is) = (events(decision), is(decision));
+    let (events, was) = (events(decision), was(decision));
     let what = match &*own.about {
         about::STOPPED => format!("{events} will be sent to trackers later"),
-        _ => format!("{events} {is} stored and answered, but not sent to trackers"),
+        _ => format!("{events} {was} stored and answered, but not sent to trackers"),
     };
     match own.reason {
         OwnReason::TooMany => format!("{}: {what}.", why(decision)),
@@ -51,48 +46,84 @@ fn throttled(decision: &OwnDecision) -> String {
     }
 }
 
+/// Announces that went to fewer forwarders than they would have.
+fn left_out(decision: &OwnDecision) -> String {
+    let (own, why) = (&decision.own, why(decision));
+    let announces = match decision.count {
+        1 => format!("Announce{}", example(decision, " of ")),
+        many => format!("{} announces", grouped(many)),
+    };
+    let concerned = grouped(own.concerned);
+    let asked = own.limit.unwrap_or_default();
+    match (own.reason, decision.count) {
+        (OwnReason::QueueFilling, count) => {
+            let asked = counted(asked, "forwarder", "forwarders");
+            let left = match count {
+                1 => format!(", {concerned} left out"),
+                _ => format!(" each ({concerned} left out in all)"),
+            };
+            format!("{announces} sent to only {asked}{left}: {why}.")
+        }
+        (OwnReason::Slow, 1) => {
+            let announce = example(decision, " of ");
+            format!("Slow forwarders {why}: the announce{announce} was not sent to them.")
+        }
+        (OwnReason::Slow, _) => {
+            format!("Slow forwarders {why}: {announces} were not sent to them.")
+        }
+        (_, 1) => {
+            let forwarders = counted(own.concerned, "forwarder", "forwarders");
+            format!("{announces} not sent to {forwarders}: {why}.")
+        }
+        (..) => {
+            format!("{announces} not sent to all forwarders ({concerned} left out in all): {why}.")
+        }
+    }
+}
+
 fn dropped(decision: &OwnDecision) -> String {
+    let done = match (&*decision.own.about, decision.own.retry) {
+        (about::COMPLETED, _) => format!("{} not forwarded", was(decision)),
+        // Not all are told the same, so that not all come back at once.
+        (_, Some(_)) => "answered with known peers but not forwarded".to_owned(),
+        _ => "dropped".to_owned(),
+    };
     let told = decision.own.retry.map_or_else(String::new, |retry| {
-        let retry = told(retry);
-        format!(", answered with the known peers and told to come back in {retry}")
+        format!(" {} to wait at least {}.", were_told(decision), time(retry))
     });
-    format!(
-        "{} dropped: {}{told}{}.",
-        subject(decision),
-        why(decision),
-        latest(decision)
-    )
+    let (subject, why, latest) = (subject(decision), why(decision), latest(decision));
+    format!("{subject} {done}: {why}{latest}.{told}")
 }
 
 fn refused(decision: &OwnDecision) -> String {
-    // Everybody was told the same, but a single client something else each time.
-    let last = match (decision.count, &decision.own.asker) {
-        (2.., Some(_)) => "last ",
-        _ => "",
-    };
+    let (what, why) = (subject(decision), why(decision));
+    let retry = decision.own.retry.map(time);
     if &*decision.own.about == about::DOWNLOAD {
-        let latest = match decision.count {
-            1 => String::new(),
-            _ => example(decision, ", most recently of "),
+        let (latest, last) = match decision.count {
+            1 => (String::new(), ""),
+            _ => (example(decision, ", most recently of "), "last "),
         };
-        let told = decision.own.retry.map_or_else(String::new, |retry| {
-            format!(" It was {last}told to retry in {}.", told(retry))
+        let told = retry.map_or_else(String::new, |retry| {
+            format!(" It was {last}told to retry in {retry}.")
         });
-        let (what, why) = (subject(decision), why(decision));
         return format!("{what} refused{latest}: {why}.{told}");
     }
-    let told = decision.own.retry.map_or_else(String::new, |retry| {
-        format!(", {last}told to retry in {}", told(retry))
+    let told = retry.map_or_else(String::new, |retry| {
+        format!(" {} to retry in {retry}.", were_told(decision))
     });
-    format!(
-        "{} refused: {}{told}{}.",
-        subject(decision),
-        why(decision),
-        latest(decision)
-    )
+    format!("{what} refused: {why}{}.{told}", latest(decision))
 }
 
-/// `First announce of 4be19c07…90c2`, `1,204 first announces`.
+fn were_told(decision: &OwnDecision) -> &'static str {
+    match (decision.count, &decision.own.asker) {
+        (1, _) => "The client was told",
+        // A single client is told something else each time.
+        (_, Some(_)) => "The client was last told",
+        (_, None) => "The clients were told",
+    }
+}
+
+/// `First announce of torrent 4be19c07…90c2`, `1,204 first announces`.
 fn subject(decision: &OwnDecision) -> String {
     let (about, count) = (&*decision.own.about, decision.count);
     if count > 1 || about == about::COMPLETED {
@@ -102,17 +133,22 @@ fn subject(decision: &OwnDecision) -> String {
             about => counted(count, about, &format!("{about}s")),
         };
     }
+    let of = match about {
+        about::FIRST | about::ANNOUNCE => " of torrent ",
+        about::NEW_PEER => " for torrent ",
+        _ => " of ",
+    };
     let mut letters = about.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     let about: String = first.into_iter().chain(letters).collect();
-    format!("{about}{}", example(decision, " of "))
+    format!("{about}{}", example(decision, of))
 }
 
 /// The latest of many, behind everything else.
 fn latest(decision: &OwnDecision) -> String {
     match decision.count {
         1 => String::new(),
-        _ => example(decision, "; most recently of "),
+        _ => example(decision, "; most recently "),
     }
 }
 
@@ -126,39 +162,38 @@ fn why(decision: &OwnDecision) -> String {
     let own = &decision.own;
     let limit = own.limit.map(grouped);
     let limit = limit.as_deref().unwrap_or("all");
+    let who = || own.asker.as_deref();
     match own.reason {
         OwnReason::Repeated => "done before".to_owned(),
         OwnReason::TooMany if *own.about == *about::DOWNLOAD => {
-            format!(
-                "{} asked for more than {limit} files in a minute",
-                who(decision)
-            )
+            let who = who().unwrap_or("another address");
+            format!("{who} asked for more than {limit} files in a minute")
         }
         OwnReason::TooMany if *own.about == *about::ARTICLE_SEARCH => {
             format!("too many at once ({limit} wait at most)")
         }
         OwnReason::TooMany if *own.about == *about::POST => {
-            format!("{} had posted {limit} in the last hour", who(decision))
+            let who = who().unwrap_or("another address");
+            format!("{who} had posted {limit} in the last hour")
         }
         OwnReason::TooMany if *own.about == *about::NEWSREADER => "too many were open".to_owned(),
         OwnReason::TooMany if *own.about == *about::COMMAND => {
             "too much was already waiting to be sent".to_owned()
         }
-        OwnReason::TooMany => format!(
-            "{} sent more than {limit} events in a minute",
-            who(decision)
-        ),
-        OwnReason::NoToken => format!("no token left ({limit} per second)"),
+        OwnReason::TooMany => match who() {
+            Some(who) => format!("{who} sent more than {limit} events in a minute"),
+            None => format!("More addresses each sent over {limit} events in a minute"),
+        },
+        OwnReason::NoToken => format!("the limit of {limit} per second was reached"),
         OwnReason::QueueFull => format!("queue full ({limit})"),
-        OwnReason::QueueFilling => {
-            let fill = own.fill.unwrap_or_default();
-            format!("queue at {fill} %, top {limit} asked")
-        }
-        OwnReason::Slow => "slow forwarders already hold half the queue".to_owned(),
+        OwnReason::QueueFilling => format!("queue at {} %", own.fill.unwrap_or_default()),
+        OwnReason::Slow => "already fill half the queue".to_owned(),
         OwnReason::EventsFull => format!("{limit} events were already waiting"),
-        OwnReason::Full => "tracker full (max_peers or max_swarms)".to_owned(),
+        OwnReason::Full => "the tracker is full (max_peers or max_swarms reached)".to_owned(),
         OwnReason::Crowded => "too many peers from one address".to_owned(),
         OwnReason::AllFailed => "nobody could be reached".to_owned(),
+        OwnReason::NotAllowed => "torrents not in allow_file are not served".to_owned(),
+        OwnReason::Denied => "torrents in deny_file are not served".to_owned(),
     }
 }
 
@@ -169,16 +204,12 @@ fn events(decision: &OwnDecision) -> String {
     counted(decision.count, &one, &more)
 }
 
-fn is(decision: &OwnDecision) -> &'static str {
+fn was(decision: &OwnDecision) -> &'static str {
     if decision.count == 1 { "was" } else { "were" }
 }
 
-fn who(decision: &OwnDecision) -> &str {
-    decision.own.asker.as_deref().unwrap_or("Other clients")
-}
-
-/// A time as it stands in the reply: seconds, or whole minutes where those are many.
-fn told(time: Duration) -> String {
+/// A time as the reply has it: seconds, or whole minutes where those are many.
+fn time(time: Duration) -> String {
     match time.as_secs() {
         seconds if seconds > 300 && seconds % 60 == 0 => counted(seconds / 60, "minute", "minutes"),
         seconds => format!("{} s", grouped(seconds)),
@@ -228,8 +259,8 @@ mod tests {
         assert_eq!(
             both(busy.clone()),
             [
-                "First announce refused: no token left (10 per second), told to retry in 300 s.",
-                "1,000 first announces refused: no token left (10 per second), told to retry in 300 s.",
+                "First announce refused: the limit of 10 per second was reached. The client was told to retry in 300 s.",
+                "1,000 first announces refused: the limit of 10 per second was reached. The clients were told to retry in 300 s.",
             ]
         );
         let full = Own {
@@ -240,8 +271,8 @@ mod tests {
         assert_eq!(
             both(full.clone()),
             [
-                "First announce of 4be19c07…90c2 (qBittorrent 4.6.5) refused: queue full (10,000), told to retry in 30 minutes.",
-                "1,000 first announces refused: queue full (10,000), told to retry in 30 minutes; most recently of 4be19c07…90c2 (qBittorrent 4.6.5).",
+                "First announce of torrent 4be19c07…90c2 (qBittorrent 4.6.5) refused: queue full (10,000). The client was told to retry in 30 minutes.",
+                "1,000 first announces refused: queue full (10,000); most recently 4be19c07…90c2 (qBittorrent 4.6.5). The clients were told to retry in 30 minutes.",
             ]
         );
         let answered = Own {
@@ -250,8 +281,11 @@ mod tests {
             ..full
         };
         assert_eq!(
-            both(answered)[0],
-            "First announce dropped: queue full (10,000), answered with the known peers and told to come back in 30 minutes."
+            both(answered),
+            [
+                "First announce answered with known peers but not forwarded: queue full (10,000). The client was told to wait at least 30 minutes.",
+                "1,000 first announces answered with known peers but not forwarded: queue full (10,000). The clients were told to wait at least 30 minutes.",
+            ]
         );
     }
 
@@ -265,13 +299,32 @@ mod tests {
         assert_eq!(
             both(refused(OwnReason::Full)),
             [
-                "New peer of 4be19c07…90c2 (qBittorrent 4.6.5) refused: tracker full (max_peers or max_swarms), told to retry in 30 minutes.",
-                "1,000 new peers refused: tracker full (max_peers or max_swarms), told to retry in 30 minutes; most recently of 4be19c07…90c2 (qBittorrent 4.6.5).",
+                "New peer for torrent 4be19c07…90c2 (qBittorrent 4.6.5) refused: the tracker is full (max_peers or max_swarms reached). The client was told to retry in 30 minutes.",
+                "1,000 new peers refused: the tracker is full (max_peers or max_swarms reached); most recently 4be19c07…90c2 (qBittorrent 4.6.5). The clients were told to retry in 30 minutes.",
             ]
         );
         assert_eq!(
             both(refused(OwnReason::Crowded))[1],
-            "1,000 new peers refused: too many peers from one address, told to retry in 30 minutes; most recently of 4be19c07…90c2 (qBittorrent 4.6.5)."
+            "1,000 new peers refused: too many peers from one address; most recently 4be19c07…90c2 (qBittorrent 4.6.5). The clients were told to retry in 30 minutes."
+        );
+    }
+
+    #[test]
+    fn announces_of_torrents_that_are_not_served() {
+        let refused = |reason| Own {
+            example: Some("4be19c07…90c2".into()),
+            ..Own::new(OwnKind::Refused, reason, about::ANNOUNCE)
+        };
+        assert_eq!(
+            both(refused(OwnReason::Denied)),
+            [
+                "Announce of torrent 4be19c07…90c2 refused: torrents in deny_file are not served.",
+                "1,000 announces refused: torrents in deny_file are not served; most recently 4be19c07…90c2.",
+            ]
+        );
+        assert_eq!(
+            both(refused(OwnReason::NotAllowed))[0],
+            "Announce of torrent 4be19c07…90c2 refused: torrents not in allow_file are not served."
         );
     }
 
@@ -286,15 +339,15 @@ mod tests {
             both(again),
             [
                 "Re-announce of 4be19c07…90c2 dropped: queue full (10,000).",
-                "1,000 re-announces dropped: queue full (10,000); most recently of 4be19c07…90c2.",
+                "1,000 re-announces dropped: queue full (10,000); most recently 4be19c07…90c2.",
             ]
         );
         let completed = own(dropped, OwnReason::EventsFull, about::COMPLETED, 110_000);
         assert_eq!(
             both(completed),
             [
-                "1 completed event dropped: 110,000 events were already waiting.",
-                "1,000 completed events dropped: 110,000 events were already waiting.",
+                "1 completed event was not forwarded: 110,000 events were already waiting.",
+                "1,000 completed events were not forwarded: 110,000 events were already waiting.",
             ]
         );
     }
@@ -383,8 +436,8 @@ mod tests {
         assert_eq!(
             both(forwarders.clone()),
             [
-                "80 forwarders left out: queue at 63 %, top 20 asked.",
-                "80,000 forwarders left out of 1,000 announces: queue at 63 %, top 20 asked.",
+                "Announce sent to only 20 forwarders, 80 left out: queue at 63 %.",
+                "1,000 announces sent to only 20 forwarders each (80,000 left out in all): queue at 63 %.",
             ]
         );
         let full = Own {
@@ -393,15 +446,24 @@ mod tests {
             concerned: 1,
             ..forwarders.clone()
         };
-        assert_eq!(both(full)[0], "1 forwarder left out: queue full (10,000).");
+        assert_eq!(
+            both(full),
+            [
+                "Announce not sent to 1 forwarder: queue full (10,000).",
+                "1,000 announces not sent to all forwarders (1,000 left out in all): queue full (10,000).",
+            ]
+        );
         let slow = Own {
             reason: OwnReason::Slow,
             concerned: 3,
             ..forwarders
         };
         assert_eq!(
-            both(slow)[0],
-            "3 forwarders left out: slow forwarders already hold half the queue."
+            both(slow),
+            [
+                "Slow forwarders already fill half the queue: the announce was not sent to them.",
+                "Slow forwarders already fill half the queue: 1,000 announces were not sent to them.",
+            ]
         );
         let asker = Some("203.0.113.7".into());
         let completed = Own {
@@ -423,8 +485,8 @@ mod tests {
         assert_eq!(
             both(stopped),
             [
-                "Other clients sent more than 60 events in a minute: 1 stopped event will be sent to trackers later.",
-                "Other clients sent more than 60 events in a minute: 1,000 stopped events will be sent to trackers later.",
+                "More addresses each sent over 60 events in a minute: 1 stopped event will be sent to trackers later.",
+                "More addresses each sent over 60 events in a minute: 1,000 stopped events will be sent to trackers later.",
             ]
         );
         let late = own(throttled, OwnReason::EventsFull, about::STOPPED, 110_000);
@@ -453,10 +515,18 @@ mod tests {
             ..Own::new(OwnKind::Deduplicated, OwnReason::Repeated, about::COMPLETED)
         };
         assert_eq!(
-            both(own),
+            both(own.clone()),
             [
                 "203.0.113.7 repeated 1 completed event. It was answered but not forwarded again.",
                 "203.0.113.7 repeated 1,000 completed events. They were answered but not forwarded again.",
+            ]
+        );
+        let others = Own { asker: None, ..own };
+        assert_eq!(
+            both(others),
+            [
+                "1 completed event was repeated by another address. It was answered but not forwarded again.",
+                "1,000 completed events were repeated by other addresses. They were answered but not forwarded again.",
             ]
         );
     }

@@ -29,7 +29,7 @@ async fn of_many_who_search_at_once_the_last_are_told_to_come_back() {
     assert_eq!(
         own[0].sentence(),
         format!(
-            "{refused} article searches refused: too many at once (8 wait at most), told to retry in 3 s."
+            "{refused} article searches refused: too many at once (8 wait at most). The clients were told to retry in 3 s."
         )
     );
     let counters = model.engine.status().counters;

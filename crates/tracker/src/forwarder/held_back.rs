@@ -7,7 +7,6 @@ use weir_engine::{Own, OwnDecision, OwnKind, OwnReason};
 
 use super::task::ForwarderTask;
 use crate::forwarding::allowance::HeldBack;
-use crate::forwarding::overload::Report;
 
 /// Addresses with records of their own in one second; the others have one together, so that a flood from many addresses
 /// does not push out every other record.
@@ -36,23 +35,21 @@ impl ForwarderTask {
 
 impl ForwarderTask {
     /// Tells the engine and the log what was refused, dropped and left out since the last time.
-    pub(super) fn note_overload(&self) {
+    pub(super) fn note_overload(&self, ends: bool) {
         let exchange = &self.exchange;
         let now = exchange.clock.now();
-        for Report { own, count, log } in exchange.forwarding.overloads().take(now.seconds) {
-            if let Some((count, concerned)) = log {
-                let told = OwnDecision {
-                    number: 0,
-                    at: now.moment,
-                    last: now.moment,
-                    count,
-                    own: Own {
-                        concerned,
-                        ..own.clone()
-                    },
-                };
-                tracing::warn!(front = "tracker", "{}", told.sentence());
-            }
+        let reports = exchange.forwarding.overloads().take(now.seconds, ends);
+        for (own, count) in reports.log {
+            let told = OwnDecision {
+                number: 0,
+                at: now.moment,
+                last: now.moment,
+                count,
+                own,
+            };
+            tracing::warn!(front = "tracker", "{}", told.sentence());
+        }
+        for (own, count) in reports.happened {
             exchange.engine.note_own(own, count);
         }
     }

@@ -61,7 +61,7 @@ impl ForwarderTask {
                 _ = events.recv_many(&mut happened, BATCH) => self.take_events(&mut happened),
                 _ = regular.recv_many(&mut batch, BATCH) => self.take_regular(&mut batch),
                 _ = tick.tick() => {
-                    self.note();
+                    self.note(false);
                     self.vital.guard(|| self.sweep(step, SWEEP_STEPS));
                     step = (step + 1) % SWEEP_STEPS;
                 }
@@ -73,14 +73,14 @@ impl ForwarderTask {
         }
         self.take_events(&mut happened);
         // What happened since the last second is told as well.
-        self.note();
+        self.note(true);
     }
 
     /// Tells the engine what was held back, refused, dropped and left out.
-    fn note(&self) {
+    fn note(&self, ends: bool) {
         self.vital.guard(|| {
             self.note_held_back();
-            self.note_overload();
+            self.note_overload(ends);
         });
     }
 
@@ -157,10 +157,15 @@ impl ForwarderTask {
         let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let [places, asked, wanted] =
             [share.places, share.asked, share.wanted].map(|most| short(eligible.min(most.into())));
+        // Where even those found no place, that is why the others were left out as well.
+        let (filling, full) = match places < asked {
+            true => (0, wanted - places),
+            false => (wanted - asked, 0),
+        };
         let (forwarding, gate) = (&self.exchange.forwarding, self.exchange.engine.gate());
         for (what, left_out) in [
-            (Overload::LeftOut, wanted - asked),
-            (Overload::LastPlaces, asked - places),
+            (Overload::LeftOut, filling),
+            (Overload::LastPlaces, full),
             (Overload::Slow, short(slow)),
         ] {
             if left_out > 0 {

@@ -1,16 +1,18 @@
-//! What an overloaded tracker does not do: counted by whoever does not do it, and reported once a second.
+//! What a tracker does not do, mostly because it is overloaded: counted by whoever does not do it, and reported once a
+//! second.
 //!
 //! Listener threads count here and nothing else; the forwarders' task turns what was counted into records and lines of
 //! the log, and keeps the last minute for the card.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_engine::{About, Own, OwnKind, OwnReason, about};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
+use weir_web::Household;
 
 /// Overload lasts as long as something of it happened in so many seconds.
 const LASTS: u32 = 60;
@@ -42,10 +44,14 @@ pub(crate) enum Overload {
     Full,
     /// A new peer came from an address that has as many as it may have, and was refused.
     Crowded,
+    /// An announce of a torrent that is not in `allow_file` was refused.
+    NotAllowed,
+    /// An announce of a torrent that is in `deny_file` was refused.
+    Denied,
 }
 
 impl Overload {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::NoToken,
         Self::FirstFull,
         Self::NoTokenAnswered,
@@ -58,7 +64,17 @@ impl Overload {
         Self::StoppedLate,
         Self::Full,
         Self::Crowded,
+        Self::NotAllowed,
+        Self::Denied,
     ];
+
+    /// Whether it shows that the tracker has more to do than it can. An address that has too many peers, a torrent that is
+    /// not served and a slow forwarder do not: else a single client could make the tracker look overloaded, and its operator
+    /// be told so.
+    fn is_trouble(self) -> bool {
+        let others = [Self::Slow, Self::Crowded, Self::NotAllowed, Self::Denied];
+        !others.contains(&self)
+    }
 
     fn own(self) -> Own {
         use OwnKind::{Dropped, Refused, Throttled};
@@ -75,6 +91,8 @@ impl Overload {
             Self::StoppedLate => (Throttled, OwnReason::EventsFull, about::STOPPED),
             Self::Full => (Refused, OwnReason::Full, about::NEW_PEER),
             Self::Crowded => (Refused, OwnReason::Crowded, about::NEW_PEER),
+            Self::NotAllowed => (Refused, OwnReason::NotAllowed, about::ANNOUNCE),
+            Self::Denied => (Refused, OwnReason::Denied, about::ANNOUNCE),
         };
         Own::new(kind, reason, about)
     }
@@ -131,7 +149,16 @@ struct OverloadTally {
     fill: AtomicU32,
     /// There is an example already; the rest need not bring one.
     has_example: AtomicBool,
-    example: Mutex<Option<(InfoHash, PeerId)>>,
+    example: Mutex<Option<Example>>,
+}
+
+/// One of many.
+#[derive(Clone, Copy, Debug)]
+struct Example {
+    hash: InfoHash,
+    peer_id: PeerId,
+    /// Where it came from, if that is why.
+    from: Option<Household>,
 }
 
 /// How far one kind was reported.
@@ -144,16 +171,17 @@ struct Told {
     /// When it began, while it lasts.
     since: u32,
     /// What no line of the log has told, and when the last one was.
-    unlogged: (u64, u64),
+    unlogged: Option<(Own, u64)>,
     logged: Option<u32>,
 }
 
-/// What is to be reported of one kind.
-pub(crate) struct Report {
-    pub(crate) own: Own,
-    pub(crate) count: u64,
-    /// How often, and of how many forwarders, since the last line of the log, if it is time for another.
-    pub(crate) log: Option<(u64, u64)>,
+/// What is to be told, each with how often it happened.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    /// Since the last report.
+    pub(crate) happened: Vec<(Own, u64)>,
+    /// Since the last line of the log about the same, where it is time for another.
+    pub(crate) log: Vec<(Own, u64)>,
 }
 
 impl Overloads {
@@ -173,10 +201,20 @@ impl Overloads {
     /// Counts one announce, whose client was told to wait for so many seconds, or nothing. Never waits.
     #[inline]
     pub(crate) fn note(&self, what: Overload, announce: &Announce, retry: u32) {
+        self.count(what, (announce, None), retry);
+    }
+
+    /// Counts one that was refused because of the address it came from.
+    pub(crate) fn note_crowded(&self, announce: &Announce, from: IpAddr, retry: u32) {
+        self.count(Overload::Crowded, (announce, Some(from)), retry);
+    }
+
+    #[inline]
+    fn count(&self, what: Overload, example: (&Announce, Option<IpAddr>), retry: u32) {
         let tally = &self.tallies[what as usize];
         tally.retry.store(retry, Ordering::Relaxed);
         if !tally.has_example.load(Ordering::Relaxed) {
-            tally.keep(announce);
+            tally.keep(example);
         }
         tally.times.fetch_add(1, Ordering::Relaxed);
     }
@@ -198,11 +236,14 @@ impl Overloads {
         self.tallies[what as usize].times.load(Ordering::Relaxed)
     }
 
-    /// What happened since this was last asked. The forwarders' task asks once a second.
-    pub(crate) fn take(&self, second: u32) -> Vec<Report> {
+    /// What happened since this was last asked. The forwarders' task asks once a second, and a last time when it `ends`.
+    pub(crate) fn take(&self, second: u32, ends: bool) -> Reports {
         let mut told = self.told.lock();
-        let log_every = self.log_every.load(Ordering::Relaxed);
-        let mut reports = Vec::new();
+        let log_every = match ends {
+            true => 0,
+            false => self.log_every.load(Ordering::Relaxed),
+        };
+        let mut reports = Reports::default();
         for (what, told) in Overload::ALL.into_iter().zip(&mut *told) {
             let tally = &self.tallies[what as usize];
             let times = tally.times.load(Ordering::Relaxed);
@@ -210,29 +251,24 @@ impl Overloads {
             let (count, concerned) = (times - told.times, left_out - told.left_out);
             if count > 0 {
                 (told.times, told.left_out) = (times, left_out);
-                told.happened(second, count.max(concerned));
-                told.unlogged.0 += count;
-                told.unlogged.1 += concerned;
                 let own = Own {
                     concerned,
                     ..self.own(what)
                 };
-                reports.push(Report {
-                    own,
-                    count,
-                    log: told.log(second, log_every),
-                });
+                told.happened(second, &own, count);
+                reports.happened.push((own, count));
             }
+            // The end of a burst too: nothing further need happen.
+            reports.log.extend(told.log(second, log_every));
         }
         reports
     }
 
-    /// What happened in the last minute; nothing of a tracker that copes. One address that has too many peers is no sign of
-    /// overload: else a single client could make the tracker look overloaded, and its operator be told so.
+    /// What happened in the last minute; nothing of a tracker that copes.
     pub(crate) fn lately(&self, second: u32) -> Vec<Lately> {
         let told = self.told.lock();
         let all = Overload::ALL.into_iter().zip(&*told);
-        let all = all.filter(|(what, _)| !matches!(what, Overload::Slow | Overload::Crowded));
+        let all = all.filter(|(what, _)| what.is_trouble());
         let lately = all.map(|(what, told)| {
             let recent = told.recent.iter();
             let recent = recent.filter(|(at, _)| at + LASTS > second);
@@ -254,8 +290,8 @@ impl Overloads {
             OwnReason::NoToken => Some(self.limits.tokens),
             OwnReason::QueueFull | OwnReason::Slow => Some(self.limits.queue),
             OwnReason::EventsFull => Some(self.limits.events),
-            OwnReason::Full | OwnReason::Crowded => None,
-            _ => Some(tally.asked.load(Ordering::Relaxed)),
+            OwnReason::QueueFilling => Some(tally.asked.load(Ordering::Relaxed)),
+            _ => None,
         };
         let example = tally.example.lock().take();
         tally.has_example.store(false, Ordering::Relaxed);
@@ -264,7 +300,7 @@ impl Overloads {
             fill: (own.reason == OwnReason::QueueFilling)
                 .then(|| tally.fill.load(Ordering::Relaxed)),
             retry: (retry > 0).then(|| Duration::from_secs(retry.into())),
-            example: example.map(in_words),
+            example: example.map(|example| example.words().into()),
             ..own
         }
     }
@@ -273,38 +309,53 @@ impl Overloads {
 impl OverloadTally {
     /// Keeps an announce as the example of this second.
     #[cold]
-    fn keep(&self, announce: &Announce) {
+    fn keep(&self, (announce, from): (&Announce, Option<IpAddr>)) {
         if let Some(mut example) = self.example.try_lock() {
-            *example = Some((announce.info_hash, announce.peer_id));
+            *example = Some(Example {
+                hash: announce.info_hash,
+                peer_id: announce.peer_id,
+                from: from.map(Household::of),
+            });
             self.has_example.store(true, Ordering::Relaxed);
         }
     }
 }
 
 impl Told {
-    fn happened(&mut self, second: u32, count: u64) {
+    fn happened(&mut self, second: u32, own: &Own, count: u64) {
         self.recent.retain(|(at, _)| at + LASTS > second);
         if self.recent.is_empty() {
             self.since = second;
         }
-        self.recent.push_back((second, count));
+        self.recent.push_back((second, count.max(own.concerned)));
+        let mut latest = (own.clone(), count);
+        if let Some((before, count)) = self.unlogged.take() {
+            latest.0.concerned += before.concerned;
+            latest.0.example = latest.0.example.or(before.example);
+            latest.1 += count;
+        }
+        self.unlogged = Some(latest);
     }
 
-    fn log(&mut self, second: u32, every: u32) -> Option<(u64, u64)> {
+    fn log(&mut self, second: u32, every: u32) -> Option<(Own, u64)> {
         let is_time = self.logged.is_none_or(|logged| second >= logged + every);
-        is_time.then(|| {
-            self.logged = Some(second);
-            std::mem::take(&mut self.unlogged)
-        })
+        let line = self.unlogged.take_if(|_| is_time)?;
+        self.logged = Some(second);
+        Some(line)
     }
 }
 
-/// `4be19c07…90c2 (qBittorrent 4.6.5)`: the torrent as records tell it.
-fn in_words((hash, peer_id): (InfoHash, PeerId)) -> Arc<str> {
-    let digits = About::torrent(&hash.0).words().unwrap_or_default();
-    match peer_id.program() {
-        Some(program) => format!("{digits} ({program})").into(),
-        None => digits.into(),
+impl Example {
+    /// `4be19c07…90c2 (qBittorrent 4.6.5) from 203.0.113.7`: the torrent as records tell it.
+    fn words(&self) -> String {
+        let mut words = About::torrent(&self.hash.0).words().unwrap_or_default();
+        if let Some(program) = self.peer_id.program() {
+            words += &format!(" ({program})");
+        }
+        if let Some(from) = self.from {
+            words += &format!(" from {from}");
+        }
+        words
     }
 }
 
@@ -331,23 +382,116 @@ mod tests {
         }
     }
 
+    fn happened(overloads: &Overloads, second: u32) -> Vec<(Own, u64)> {
+        overloads.take(second, false).happened
+    }
+
+    /// How each kind is told: once, and twice.
+    fn sentences(what: Overload) -> [String; 2] {
+        [1, 2].map(|times| {
+            let overloads = Overloads::new(LIMITS);
+            for _ in 0..times {
+                let left_out = |left_out| LeftOut {
+                    left_out,
+                    asked: 20,
+                    fill: 63,
+                };
+                match what {
+                    Overload::LeftOut => {
+                        overloads.note_left_out(what, &announce(), left_out(80));
+                    }
+                    Overload::LastPlaces | Overload::Slow => {
+                        overloads.note_left_out(what, &announce(), left_out(1));
+                    }
+                    Overload::Crowded => {
+                        let from = "203.0.113.7".parse().expect("an address");
+                        overloads.note_crowded(&announce(), from, 1800);
+                    }
+                    Overload::NoToken | Overload::NoTokenAnswered => {
+                        overloads.note(what, &announce(), 300);
+                    }
+                    Overload::FirstFull | Overload::FirstFullAnswered | Overload::Full => {
+                        overloads.note(what, &announce(), 1800);
+                    }
+                    _ => overloads.note(what, &announce(), 0),
+                }
+            }
+            let (own, count) = happened(&overloads, 0).remove(0);
+            let decision = weir_engine::OwnDecision {
+                number: 1,
+                at: weir_engine::dispatch::Moment(0),
+                last: weir_engine::dispatch::Moment(0),
+                count,
+                own,
+            };
+            decision.sentence()
+        })
+    }
+
+    #[test]
+    fn each_kind_has_its_sentences() {
+        let all = Overload::ALL.map(sentences);
+        let all: Vec<&str> = all.iter().flatten().map(String::as_str).collect();
+        assert_eq!(
+            all,
+            [
+                "First announce of torrent 4b4b4b4b…4b4b (qBittorrent 4.6.5) refused: the limit of 10 per second was reached. The client was told to retry in 300 s.",
+                "2 first announces refused: the limit of 10 per second was reached; most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5). The clients were told to retry in 300 s.",
+                "First announce of torrent 4b4b4b4b…4b4b (qBittorrent 4.6.5) refused: queue full (10,000). The client was told to retry in 30 minutes.",
+                "2 first announces refused: queue full (10,000); most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5). The clients were told to retry in 30 minutes.",
+                "First announce of torrent 4b4b4b4b…4b4b (qBittorrent 4.6.5) answered with known peers but not forwarded: the limit of 10 per second was reached. The client was told to wait at least 300 s.",
+                "2 first announces answered with known peers but not forwarded: the limit of 10 per second was reached; most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5). The clients were told to wait at least 300 s.",
+                "First announce of torrent 4b4b4b4b…4b4b (qBittorrent 4.6.5) answered with known peers but not forwarded: queue full (10,000). The client was told to wait at least 30 minutes.",
+                "2 first announces answered with known peers but not forwarded: queue full (10,000); most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5). The clients were told to wait at least 30 minutes.",
+                "Re-announce of 4b4b4b4b…4b4b (qBittorrent 4.6.5) dropped: queue full (10,000).",
+                "2 re-announces dropped: queue full (10,000); most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5).",
+                "Announce of 4b4b4b4b…4b4b (qBittorrent 4.6.5) sent to only 20 forwarders, 80 left out: queue at 63 %.",
+                "2 announces sent to only 20 forwarders each (160 left out in all): queue at 63 %.",
+                "Announce of 4b4b4b4b…4b4b (qBittorrent 4.6.5) not sent to 1 forwarder: queue full (10,000).",
+                "2 announces not sent to all forwarders (2 left out in all): queue full (10,000).",
+                "Slow forwarders already fill half the queue: the announce of 4b4b4b4b…4b4b (qBittorrent 4.6.5) was not sent to them.",
+                "Slow forwarders already fill half the queue: 2 announces were not sent to them.",
+                "1 completed event was not forwarded: 110,000 events were already waiting.",
+                "2 completed events were not forwarded: 110,000 events were already waiting; most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5).",
+                "1 stopped event will be sent to trackers later: 110,000 events were already waiting.",
+                "2 stopped events will be sent to trackers later: 110,000 events were already waiting.",
+                "New peer for torrent 4b4b4b4b…4b4b (qBittorrent 4.6.5) refused: the tracker is full (max_peers or max_swarms reached). The client was told to retry in 30 minutes.",
+                "2 new peers refused: the tracker is full (max_peers or max_swarms reached); most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5). The clients were told to retry in 30 minutes.",
+                "New peer for torrent 4b4b4b4b…4b4b (qBittorrent 4.6.5) from 203.0.113.7 refused: too many peers from one address. The client was told to retry in 30 minutes.",
+                "2 new peers refused: too many peers from one address; most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5) from 203.0.113.7. The clients were told to retry in 30 minutes.",
+                "Announce of torrent 4b4b4b4b…4b4b (qBittorrent 4.6.5) refused: torrents not in allow_file are not served.",
+                "2 announces refused: torrents not in allow_file are not served; most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5).",
+                "Announce of torrent 4b4b4b4b…4b4b (qBittorrent 4.6.5) refused: torrents in deny_file are not served.",
+                "2 announces refused: torrents in deny_file are not served; most recently 4b4b4b4b…4b4b (qBittorrent 4.6.5).",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_what_the_tracker_cannot_cope_with_is_trouble() {
+        let all = Overload::ALL.into_iter();
+        let copes: Vec<_> = all.filter(|what| !what.is_trouble()).collect();
+        let client = [Overload::Crowded, Overload::NotAllowed, Overload::Denied];
+        assert_eq!(copes, [&[Overload::Slow][..], &client].concat());
+    }
+
     #[test]
     fn what_happened_is_reported_once_with_an_example() {
         let overloads = Overloads::new(LIMITS);
-        assert!(overloads.take(0).is_empty());
+        assert!(happened(&overloads, 0).is_empty());
         refuse(&overloads, 3);
-        let reports = overloads.take(1);
-        let [report] = &reports[..] else {
+        let reports = happened(&overloads, 1);
+        let [(own, count)] = &reports[..] else {
             panic!("one kind");
         };
-        assert_eq!((report.count, report.own.limit), (3, Some(10)));
-        assert_eq!(report.own.retry, Some(Duration::from_secs(300)));
-        assert_eq!(report.own.fill, None);
-        let example = report.own.example.as_deref();
+        assert_eq!((*count, own.limit), (3, Some(10)));
+        assert_eq!(own.retry, Some(Duration::from_secs(300)));
+        assert_eq!(own.fill, None);
+        let example = own.example.as_deref();
         assert_eq!(example, Some("4b4b4b4b…4b4b (qBittorrent 4.6.5)"));
-        assert!(overloads.take(2).is_empty());
+        assert!(happened(&overloads, 2).is_empty());
         refuse(&overloads, 1);
-        assert_eq!(overloads.take(3)[0].count, 1);
+        assert_eq!(happened(&overloads, 3)[0].1, 1);
         assert_eq!(overloads.total(Overload::NoToken), 4);
     }
 
@@ -362,13 +506,13 @@ mod tests {
         };
         for second in [100, 130, 180] {
             refuse(&overloads, 2);
-            overloads.take(second);
+            happened(&overloads, second);
         }
         assert_eq!(lately(180), [(80, 4)], "the first are a minute ago");
         assert_eq!(lately(239), [(139, 2)]);
         assert_eq!(lately(240), []);
         refuse(&overloads, 1);
-        overloads.take(300);
+        happened(&overloads, 300);
         assert_eq!(lately(301), [(1, 1)]);
     }
 
@@ -376,15 +520,23 @@ mod tests {
     fn lines_of_the_log_keep_their_distance_and_lose_nothing() {
         let overloads = Overloads::new(LIMITS);
         overloads.set_log_every(5);
-        let logged = |second| {
-            refuse(&overloads, 2);
-            overloads.take(second)[0].log
+        let logged = |second, ends| {
+            let log = overloads.take(second, ends).log;
+            log.first().map(|(_, count)| *count)
         };
-        assert_eq!(logged(10), Some((2, 0)));
+        refuse(&overloads, 2);
+        assert_eq!(logged(10, false), Some(2));
         for second in 11..15 {
-            assert_eq!(logged(second), None);
+            refuse(&overloads, 2);
+            assert_eq!(logged(second, false), None);
         }
-        assert_eq!(logged(15), Some((10, 0)));
+        assert_eq!(logged(15, false), Some(8), "the rest, when it is time");
+        assert_eq!(logged(90, false), None, "nothing more has happened");
+        refuse(&overloads, 1);
+        assert_eq!(logged(91, false), Some(1));
+        refuse(&overloads, 3);
+        assert_eq!(logged(92, false), None);
+        assert_eq!(logged(93, true), Some(3), "there is no later time");
     }
 
     #[test]
@@ -398,9 +550,9 @@ mod tests {
             };
             overloads.note_left_out(Overload::LeftOut, &announce(), left_out);
         }
-        let reports = overloads.take(0);
-        let own = &reports[0].own;
-        assert_eq!((reports[0].count, own.concerned), (2, 160));
+        let reports = happened(&overloads, 0);
+        let (own, count) = &reports[0];
+        assert_eq!((*count, own.concerned), (2, 160));
         assert_eq!((own.limit, own.fill), (Some(20), Some(63)));
         assert_eq!(overloads.lately(0)[0].count, 160);
     }

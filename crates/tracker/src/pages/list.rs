@@ -111,7 +111,7 @@ pub(super) async fn show(
 pub(super) fn busy(Busy: Busy) -> Failure {
     Failure::new(
         StatusCode::SERVICE_UNAVAILABLE,
-        "Too many readers look through the swarms at this moment.",
+        "Too many people are browsing swarms right now.",
         "Try again in a moment. The tracker itself is not held up.",
     )
     .retry_after(2)
@@ -179,7 +179,7 @@ impl SwarmsPage {
             number("Seeders here / elsewhere"),
             number("Leechers here"),
             number("Forwarders asked"),
-            number("Next ask"),
+            number("Next request"),
             number("Finished"),
             number("Here for"),
         ]

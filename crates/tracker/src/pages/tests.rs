@@ -416,7 +416,7 @@ async fn a_row_says_who_was_asked_and_opens_to_what_each_said() {
     assert_eq!(cell(row, "Seeders"), "1 / 1");
     assert!(row.contains(">2 of 3</a>"), "{row}");
     assert!(
-        cell(row, "Next ask").contains("at the next announce"),
+        cell(row, "Next request").contains("at the next announce"),
         "{row}"
     );
     assert!(!list.contains("unregistered"), "closed");
@@ -561,7 +561,7 @@ async fn an_overloaded_tracker_does_not_look_healthy() {
         overloads.note(Overload::NoToken, &first, 300);
     }
     // Reported as the forwarders' task does, which may have been first.
-    overloads.take(rig.front.answering.clock.now().seconds);
+    overloads.take(rig.front.answering.clock.now().seconds, false);
     let sentence = "Tracker is overloaded: 1,204 first announces refused in the last minute.";
     let page = rig.page("/").await;
     assert!(page.contains(&format!(">{sentence}</h1>")), "{page}");

@@ -163,7 +163,7 @@ impl Tracker {
             return Err(refusal);
         };
         reply.went = Went::Lost;
-        // Not all at the same time, and not sooner.
+        // Not all at the same time, and not sooner: the record says how long at least.
         reply.interval = wait.saturating_add(random.u32(..=wait / 10));
         Ok(())
     }

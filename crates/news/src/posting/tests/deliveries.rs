@@ -324,7 +324,7 @@ async fn whoever_posts_too_much_is_told_when_there_is_room() {
     assert_eq!(
         own[0].sentence(),
         format!(
-            "Post refused: an operator had posted 3 in the last hour, told to retry in {}.",
+            "Post refused: an operator had posted 3 in the last hour. The client was told to retry in {}.",
             match retry_after {
                 1800 => "30 minutes".to_owned(),
                 seconds => format!("1,{} s", seconds - 1000),

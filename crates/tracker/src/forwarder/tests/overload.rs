@@ -5,6 +5,7 @@ use weir_testkit::zoo::http::RetryAfter;
 
 use super::*;
 use crate::forwarding::overload::Overload;
+use crate::lists::Lists;
 
 impl World {
     fn sentences(&self) -> Vec<String> {
@@ -46,7 +47,7 @@ async fn refused_first_announces_are_one_record_with_a_count_and_an_example() {
     assert_eq!(
         world.sentences(),
         [
-            "First announce of abababab…abab (qBittorrent 4.6.5) refused: no token left (1 per second), told to retry in 300 s."
+            "First announce of torrent abababab…abab (qBittorrent 4.6.5) refused: the limit of 1 per second was reached. The client was told to retry in 300 s."
         ]
     );
     for swarm in 180..=240 {
@@ -56,7 +57,7 @@ async fn refused_first_announces_are_one_record_with_a_count_and_an_example() {
     let told = world.sentences();
     assert_eq!(told.len(), 1, "a burst is one record: {told:?}");
     assert!(
-        told[0].starts_with("61 first announces refused: no token left"),
+        told[0].starts_with("61 first announces refused: the limit of 1 per second"),
         "{told:?}"
     );
     assert_eq!(world.overloads(), [(Overload::NoToken, 61)]);
@@ -94,8 +95,8 @@ async fn a_full_tracker_and_a_crowded_address_are_told_in_records_and_log_and_on
     assert_eq!(
         world.sentences(),
         [
-            "New peer of 03030303…0303 refused: too many peers from one address, told to retry in 30 minutes.",
-            "2 new peers refused: tracker full (max_peers or max_swarms), told to retry in 30 minutes; most recently of 04040404…0404.",
+            "New peer for torrent 03030303…0303 from 10.0.0.1 refused: too many peers from one address. The client was told to retry in 30 minutes.",
+            "2 new peers refused: the tracker is full (max_peers or max_swarms reached); most recently 04040404…0404. The clients were told to retry in 30 minutes.",
         ]
     );
     let log = weir_testkit::log::all();
@@ -105,6 +106,15 @@ async fn a_full_tracker_and_a_crowded_address_are_told_in_records_and_log_and_on
     );
     // One address that has too many peers says nothing about the tracker.
     assert_eq!(world.overloads(), [(Overload::Full, 2)]);
+}
+
+/// How many a line of the log tells of.
+fn refused_in(line: &str) -> u64 {
+    let (before, _) = line
+        .split_once(" first announces refused")
+        .unwrap_or((line, ""));
+    let number = before.rsplit(' ').next().and_then(|word| word.parse().ok());
+    number.unwrap_or(1)
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,7 +135,9 @@ async fn an_overload_is_logged_now_and_then_in_the_words_of_its_record() {
     }
     let logged = || -> Vec<String> {
         let all = weir_testkit::log::all();
-        let lines = all.lines().filter(|line| line.contains(" refused: "));
+        let lines = all
+            .lines()
+            .filter(|line| line.contains(" refused: the limit of 1 per second"));
         lines.map(str::to_owned).collect()
     };
     assert!(world.ask(0xab, 1, Event::None).is_err());
@@ -147,12 +159,82 @@ async fn an_overload_is_logged_now_and_then_in_the_words_of_its_record() {
         let lines = logged();
         assert_eq!(lines.len(), wanted, "{lines:?}");
     }
-    let last = logged().remove(1);
-    let (_, count) = last.split_once("tracker ").unwrap_or(("", &last));
+    // The end of the burst needs no further refusal to be told.
+    world.until(2 * MINUTE).await;
+    let lines = logged();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let told: u64 = lines.iter().map(|line| refused_in(line)).sum();
+    let overloads = world.tracker.forwarding.overloads();
+    assert_eq!(told, overloads.total(Overload::NoToken), "{lines:?}");
+    let last = &lines[2];
     assert!(
-        count.contains(" first announces refused: no token left (1 per second)"),
+        last.contains(" first announces refused: the limit of 1 per second was reached"),
         "{last}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_torrent_that_is_not_served_is_told_in_records_and_log_and_is_no_overload() {
+    weir_testkit::log::listen();
+    let network = Network::new();
+    let (_trackers, config) = crowd(&network, 1).await;
+    let world = World::new(&network, &config);
+    world.tracker.set_terms(ClientTerms {
+        lists: Lists::of(Some(&[1, 2]), &[2]),
+        ..split(&config).1.terms
+    });
+    world.announce(1, 1).await;
+    for swarm in [2, 3, 3] {
+        let told = world.ask(swarm, 1, Event::None);
+        assert_eq!(told, Err(TrackerRefusal::NotServed));
+    }
+    world.until(2 * SECOND).await;
+    assert_eq!(
+        world.sentences(),
+        [
+            "Announce of torrent 02020202…0202 refused: torrents in deny_file are not served.",
+            "2 announces refused: torrents not in allow_file are not served; most recently 03030303…0303.",
+        ]
+    );
+    let log = weir_testkit::log::all();
+    assert!(
+        world.sentences().iter().all(|words| log.contains(words)),
+        "{log}"
+    );
+    assert_eq!(world.overloads(), [], "the tracker copes");
+    assert_eq!(world.engine.status().counters.refused, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_answered_and_put_off_waits_at_least_as_long_as_the_record_says() {
+    let network = Network::new();
+    let (_trackers, config) = crowd(&network, 1).await;
+    let world = World::new(&network, &config);
+    let rules = ForwardRules {
+        peers: true,
+        ..split(&config).1.terms.forwarding
+    };
+    world.set_rules(rules);
+    world.engine.hold();
+    for swarm in 1..=100 {
+        world.announce(swarm, 1).await;
+    }
+    let mut told = Vec::new();
+    for swarm in 101..=140 {
+        told.push(world.ask(swarm, 1, Event::None).expect("a reply").interval);
+        world.until(world.time() + SECOND / 100).await;
+    }
+    world.until(world.time() + 2 * SECOND).await;
+    let own = world.engine.own_decisions();
+    let waits = own.iter().filter_map(|one| one.own.retry);
+    let least = waits.min().expect("they were told to wait").as_secs();
+    assert!(
+        told.iter().all(|told| u64::from(*told) >= least),
+        "{told:?} {own:?}"
+    );
+    for words in world.sentences() {
+        assert!(words.contains(" were told to wait at least "), "{words}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,11 +266,11 @@ async fn a_full_queue_refuses_first_announces_and_drops_the_others() {
         );
         let (first, kind) = match peers {
             false => (
-                "First announce of 66666666…6666 refused: queue full (100), told to retry in 30 minutes.",
+                "First announce of torrent 66666666…6666 refused: queue full (100). The client was told to retry in 30 minutes.",
                 Overload::FirstFull,
             ),
             true => (
-                "First announce of 66666666…6666 dropped: queue full (100), answered with the known peers and told to come back in 30 minutes.",
+                "First announce of torrent 66666666…6666 answered with known peers but not forwarded: queue full (100). The client was told to wait at least 30 minutes.",
                 Overload::FirstFullAnswered,
             ),
         };
@@ -233,8 +315,8 @@ async fn only_forwarders_that_would_have_been_asked_count_as_left_out() {
     assert_eq!(
         world.sentences(),
         [
-            "8 forwarders left out of 05050505…0505: queue full (100).",
-            "2 forwarders left out of 04040404…0404: queue at 66 %, top 20 asked.",
+            "Announce of 05050505…0505 not sent to 8 forwarders: queue full (100).",
+            "Announce of 04040404…0404 sent to only 20 forwarders, 2 left out: queue at 66 %.",
         ]
     );
 }
@@ -259,12 +341,25 @@ async fn events_wait_in_a_ring_as_long_as_queue_and_agenda_and_are_counted_beyon
     for peer in 1..=4 {
         world.ask(peer, peer, Event::Stopped).expect("a reply");
     }
+    // The same of a peer that left at another node: nobody here asked for anything.
+    let before = world.engine.status().counters;
+    let elsewhere = world
+        .tracker
+        .terms()
+        .trust
+        .endpoints(&announce(5, 5, Event::Stopped), address(5))
+        .0;
+    world
+        .tracker
+        .forwarding
+        .send_left(&[5; 20], elsewhere, true);
+    assert_eq!(world.engine.status().counters, before);
     world.until(2 * SECOND).await;
     assert_eq!(
         world.sentences(),
         [
-            "4 stopped events will be sent to trackers later: 44 events were already waiting.",
-            "16 completed events dropped: 44 events were already waiting; most recently of 46464646…4646.",
+            "5 stopped events will be sent to trackers later: 44 events were already waiting.",
+            "16 completed events were not forwarded: 44 events were already waiting; most recently 46464646…4646.",
         ]
     );
     world.until(5 * MINUTE).await;
@@ -277,7 +372,8 @@ async fn events_wait_in_a_ring_as_long_as_queue_and_agenda_and_are_counted_beyon
     );
     assert_eq!(count("stopped"), 4, "the check for silent peers made up");
     let counters = world.engine.status().counters;
-    assert_eq!((counters.dropped, counters.waiting()), (20, 0));
+    // Those that were told later are no drops: their calls were made, and counted.
+    assert_eq!((counters.dropped, counters.waiting()), (16, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,7 +398,7 @@ async fn slow_forwarders_that_are_left_out_are_told_and_the_tracker_copes() {
     assert_eq!(trackers[1].seen().len(), 35);
     assert_eq!(
         world.sentences(),
-        ["11 forwarders left out of 11 announces: slow forwarders already hold half the queue."]
+        ["Slow forwarders already fill half the queue: 11 announces were not sent to them."]
     );
     assert_eq!(world.engine.status().throttled, 11);
     assert_eq!(world.overloads(), []);

@@ -183,7 +183,7 @@ async fn answers_wait_for_room_and_not_for_ever() {
     let engine = &rig.world.model.engine;
     assert_eq!(
         engine.own_decisions()[0].sentence(),
-        "Newsreader request of 203.0.113.9 refused: too much was already waiting to be sent, told to retry in 1 s."
+        "Newsreader request of 203.0.113.9 refused: too much was already waiting to be sent. The client was told to retry in 1 s."
     );
     assert_eq!(engine.status().counters.refused, 1);
     let mut elsewhere = rig.from("203.0.113.77").await;

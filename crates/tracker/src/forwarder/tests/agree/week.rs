@@ -14,19 +14,13 @@ const REPORTED: SignedDuration = SignedDuration::from_secs(2);
 
 /// What clients are told, and what its record says.
 const ANSWERS: [(&str, &str); 4] = [
-    (
-        "no_token",
-        "no token left (1 per second), told to retry in 300 s",
-    ),
-    ("queue_full", "queue full (12), told to retry in 30 minutes"),
+    ("no_token", "the limit of 1 per second was reached"),
+    ("queue_full", "queue full (12)"),
     (
         "full",
-        "tracker full (max_peers or max_swarms), told to retry in 30 minutes",
+        "the tracker is full (max_peers or max_swarms reached)",
     ),
-    (
-        "crowded",
-        "too many peers from one address, told to retry in 30 minutes",
-    ),
+    ("crowded", "too many peers from one address"),
 ];
 
 fn day(day: u8) -> Vec<Step> {
