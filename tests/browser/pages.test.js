@@ -10,6 +10,7 @@ import { directory, start } from './support/weir.js';
 const PAGES = [
   { name: 'overview', path: '/' },
   { name: 'more', path: '/more' },
+  { name: 'decisions-empty', path: '/decisions' },
   { name: 'swarms-empty', path: '/swarms' },
   { name: 'search-empty', path: '/search' },
   { name: 'history-empty', path: '/history' },

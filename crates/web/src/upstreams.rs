@@ -19,6 +19,7 @@ mod notice;
 mod numbers;
 mod one;
 mod outage;
+mod own;
 mod parts;
 mod query;
 mod reason;
@@ -47,6 +48,7 @@ pub(crate) use self::{
     notice::Notice,
     numbers::{answer_time, escape},
     outage::outage,
+    own::path as own_path,
     tidings::Tidings,
     times::Times,
     watch::{one_parts, one_rows, row_parts, summary_parts},
@@ -106,6 +108,7 @@ pub(crate) fn reading() -> Router<App> {
     Router::new()
         .route("/upstreams", get(list::show))
         .route("/upstreams/{front}/{name}", get(one::show))
+        .route("/decisions", get(own::show))
 }
 
 /// Pages and forms for operators.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_engine::{
-    Got, OwnDecision, Record, Scene,
+    Got, OwnDecision, OwnKind, Record, Scene,
     dispatch::{DropReason, Moment, Wait, What},
     sentence,
 };
@@ -107,7 +107,8 @@ pub(super) enum FoundDecision {
 pub(super) struct Itself<'a> {
     pub(super) front: &'a Contributed,
     pub(super) times: Times,
-    decisions: Vec<OwnDecision>,
+    /// Newest first.
+    pub(super) decisions: Vec<OwnDecision>,
 }
 
 impl<'a> Itself<'a> {
@@ -284,5 +285,15 @@ fn names(record: &Record) -> (&'static str, &'static str, &'static str) {
         What::Cleared => ("cleared", "Cleared", "manual"),
         What::SwitchedOff => ("switched_off", "Switched off", "manual"),
         What::SwitchedOn => ("switched_on", "Switched on", "manual"),
+    }
+}
+
+/// The same of a front's own decision, whose name in the API is its kind's.
+pub(super) fn own_names(kind: OwnKind) -> (&'static str, &'static str) {
+    match kind {
+        OwnKind::Refused => ("Refused", "disabled"),
+        OwnKind::Dropped => ("Dropped", "disabled"),
+        OwnKind::Throttled => ("Held back", "cooldown"),
+        OwnKind::Deduplicated => ("Repeated", "probing"),
     }
 }

@@ -10,7 +10,7 @@ use weir_engine::{Brief, OwnDecision, Record, Standing, StateCounts, dispatch::U
 use super::{
     Upstreams, act,
     decisions::{FoundDecision, Itself, newest, tell_one},
-    reason,
+    own, reason,
     sight::Sight,
     times::Times,
     voice::Voice,
@@ -167,7 +167,7 @@ impl Decided {
         let front = itself.front;
         Self {
             id: format!("d-{}-{}", front.name, decision.number),
-            href: format!("/upstreams?front={}", front.name),
+            href: format!("{}#d-{}", own::path(front.name, None), decision.number),
             at: itself.times.shown_exactly(decision.at),
             front: front.name,
             icon: front.icon.symbol(),

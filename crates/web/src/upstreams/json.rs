@@ -60,7 +60,7 @@ fn states(all: &[Sight<'_>]) -> Map<String, Value> {
 }
 
 /// A front that is named must exist: nothing found would look like nothing wrong.
-fn known_front(app: &App, name: &str) -> Result<(), Failure> {
+pub(super) fn known_front(app: &App, name: &str) -> Result<(), Failure> {
     let mut fronts = app.with_upstreams().map(|(front, _)| front.name);
     if name.is_empty() || fronts.any(|front| front == name) {
         return Ok(());

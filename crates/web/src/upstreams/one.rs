@@ -73,10 +73,11 @@ struct UpstreamPage<'a> {
     now: i64,
 }
 
-struct ChoiceLink {
-    href: String,
-    label: String,
-    chosen: bool,
+/// A link that chooses what a page shows.
+pub(super) struct ChoiceLink {
+    pub(super) href: String,
+    pub(super) label: String,
+    pub(super) chosen: bool,
 }
 
 #[derive(Template)]

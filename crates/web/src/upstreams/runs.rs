@@ -4,15 +4,15 @@ use std::mem::discriminant;
 
 use askama::Template;
 use weir_engine::{
-    Record,
+    OwnDecision, Record,
     dispatch::{Asker, DropReason, Wait, What},
 };
 
 use super::{
-    decisions::{ToldDecision, tell, tell_one},
+    decisions::{ToldDecision, own_names, tell, tell_one},
     numbers::{capital, grouped},
     sight::Sight,
-    times::Times,
+    times::{Times, exactly},
 };
 use crate::{kit, pages::time::Shown};
 
@@ -162,25 +162,53 @@ pub(super) fn rows(
 
 impl DecisionRow {
     fn new(sight: &Sight<'_>, told: ToldDecision) -> Self {
+        let sentence = brief(&sight.times, sight.name(), &told.sentence);
+        let asker = match (told.asker, told.class) {
+            (Some(asker), Some(class)) => format!("{asker}, {class}"),
+            (Some(asker), None) => asker,
+            (None, Some(class)) => class.to_owned(),
+            (None, None) => String::new(),
+        };
+        let at = sight.times.shown_exactly(told.at);
+        Self::of((told.number, at), (told.word, told.look), asker, sentence)
+    }
+
+    /// A front's own decision; what was decided again and again has one row.
+    pub(super) fn own(times: &Times, decision: &OwnDecision) -> Self {
+        let mut sentence = decision.sentence();
+        if decision.last > decision.at {
+            let last = exactly(decision.last);
+            sentence += &format!(" The last time was at {last}.");
+        }
+        let asker = decision.own.asker.as_deref().unwrap_or_default();
+        Self::of(
+            (decision.number, times.shown_exactly(decision.at)),
+            own_names(decision.own.kind),
+            asker.to_owned(),
+            times.html(&sentence),
+        )
+    }
+
+    fn of(
+        (number, at): (u64, Shown),
+        (word, look): (&'static str, &'static str),
+        asker: String,
+        sentence: String,
+    ) -> Self {
         Self {
-            id: format!("d-{}", told.number),
-            newest: told.number,
-            at: sight.times.shown_exactly(told.at),
+            id: format!("d-{number}"),
+            newest: number,
+            at,
             word: kit::written(&DecisionWord {
-                newest: told.number,
-                word: told.word,
-                look: told.look,
+                newest: number,
+                word,
+                look,
             }),
             why: kit::written(&DecisionWhy {
-                newest: told.number,
-                sentence: brief(&sight.times, sight.name(), &told.sentence),
+                newest: number,
+                sentence,
             }),
-            asker: match (told.asker, told.class) {
-                (Some(asker), Some(class)) => format!("{asker}, {class}"),
-                (Some(asker), None) => asker,
-                (None, Some(class)) => class.to_owned(),
-                (None, None) => String::new(),
-            },
+            asker,
             run: None,
         }
     }

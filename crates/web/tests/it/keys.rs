@@ -62,6 +62,7 @@ async fn each_right_opens_what_it_includes_and_nothing_else() {
     let table = [
         (get("/page"), &RIGHTS[..]),
         (get("/upstreams"), &RIGHTS),
+        (get("/decisions"), &RIGHTS),
         (get("/stats"), &RIGHTS),
         (get("/api/v1/status"), &RIGHTS),
         (get("/api/openapi.json"), &RIGHTS),

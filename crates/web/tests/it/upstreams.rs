@@ -7,6 +7,7 @@ mod front;
 mod live;
 mod lookout;
 mod overview;
+mod own;
 mod pages;
 mod shared;
 mod watching;

@@ -2,10 +2,13 @@
 //! times.
 
 use askama::Template;
-use weir_engine::{Counters, words::grouped};
+use weir_engine::{Counters, OwnKind, words::grouped};
 
 use crate::{
-    App, CardState, Figure, Icon, charts::Window, contribution::Contributed, upstreams::answer_time,
+    App, CardState, Figure, Icon,
+    charts::Window,
+    contribution::Contributed,
+    upstreams::{answer_time, own_path},
 };
 
 /// A front's card, on the page and live.
@@ -23,6 +26,8 @@ pub(super) struct FrontCard {
     answer: String,
     /// The front's own figures.
     figures: Vec<Figure>,
+    /// Where the front's own decisions are.
+    decisions: Option<String>,
     lines: Option<String>,
     /// The full path of the file to edit.
     file: String,
@@ -50,6 +55,8 @@ struct FlowPart {
     width: u64,
     /// `88 % memory`.
     label: String,
+    /// Where the reasons are, if they concern no upstream.
+    href: Option<String>,
 }
 
 struct Queue {
@@ -93,7 +100,8 @@ impl FrontCard {
             sentence: view.sentence,
             flow: seen
                 .as_ref()
-                .map(|(_, seen)| Flow::of(&seen.counters, memory(front.name))),
+                .map(|(_, seen)| Flow::of(&seen.counters, front.name)),
+            decisions: seen.as_ref().map(|_| own_path(front.name, None)),
             workers: seen.as_ref().map_or_else(String::new, |(figures, _)| {
                 let (crew, most) = (figures.counts.crew, figures.max_workers);
                 format!("{} of {}", grouped(crew), grouped(most))
@@ -133,9 +141,9 @@ fn memory(front: &str) -> &'static str {
 }
 
 impl Flow {
-    fn of(counters: &Counters, memory: &'static str) -> Self {
+    fn of(counters: &Counters, front: &str) -> Self {
         let words = |name| match name {
-            "from_memory" => memory,
+            "from_memory" => memory(front),
             "duplicates" => "already queued",
             "shut_down" => "cut off by a stop",
             name => name,
@@ -160,6 +168,7 @@ impl Flow {
                 x: of(from, 1000),
                 width: of(to, 1000) - of(from, 1000),
                 label: format!("{percent} {}", words(name)),
+                href: (name == "refused").then(|| own_path(front, Some(OwnKind::Refused))),
             }
         });
         let said = there
@@ -209,7 +218,7 @@ mod tests {
             skipped: 1,
             ..Counters::default()
         };
-        let flow = Flow::of(&counters, "memory");
+        let flow = Flow::of(&counters, "tracker");
         let labels: Vec<&str> = flow.parts.iter().map(|part| part.label.as_str()).collect();
         assert_eq!(
             labels,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use serde_json::Value;
-use weir_engine::{Engine, Outcome, RestoredPast, Standing, dispatch::Moment};
+use weir_engine::{
+    Engine, Outcome, Own, OwnKind, OwnReason, RestoredPast, Standing, about, dispatch::Moment,
+};
 use weir_web::{Card, CardState, CardView, Figure};
 
 use super::front::{Sample, Says, names, secs};
@@ -104,6 +106,26 @@ async fn a_front_in_trouble_is_named_with_the_reason_and_the_time() {
     let button =
         "<button form=\"act\" formaction=\"/upstreams/search/harbor/clear\">Clear cooldown";
     assert!(page.contains(button), "{page}");
+}
+
+#[tokio::test]
+async fn the_card_and_what_was_refused_lead_to_the_fronts_own_decisions() {
+    let search = Sample::new("search", "indexer");
+    search.add("harbor");
+    let too_many = Own::new(OwnKind::Refused, OwnReason::TooMany, about::DOWNLOAD);
+    search.engine.note_refused(too_many);
+    let rig = rig(&[&search]);
+    let overview = page(&rig, "/").await;
+    for link in [
+        "<a href=\"/decisions?front=search\">Decisions</a>",
+        "<a href=\"/decisions?front=search&#38;what=refused\">100 % refused</a>",
+    ] {
+        assert!(overview.contains(link), "{link}: {overview}");
+    }
+    // The only front with a card, so it need not be named.
+    let own = page(&rig, "/decisions").await;
+    assert!(own.contains("<h1>Search decisions</h1>"), "{own}");
+    assert!(!own.contains("aria-label=\"Fronts\""), "{own}");
 }
 
 #[tokio::test]
