@@ -62,8 +62,8 @@ impl StateCounts {
             (0, _) => String::new(),
             (1, 1) => ", but failing".to_owned(),
             (failing, open) if failing == open => ", but all of them are failing".to_owned(),
-            (1, _) => ", but 1 of them is failing".to_owned(),
-            (failing, _) => format!(", but {} of them are failing", number(failing)),
+            (1, _) => ", but 1 is failing".to_owned(),
+            (failing, _) => format!(", but {} are failing", number(failing)),
         };
         match (self.open, self.all) {
             (1, 1) => return format!("The only {one} is open{failing}."),
@@ -118,7 +118,7 @@ mod tests {
             ),
             (
                 &[(Open, true), (Open, false), (Open, false)],
-                "All 3 trackers are open, but 1 of them is failing.",
+                "All 3 trackers are open, but 1 is failing.",
             ),
             (
                 &[(Open, true); 3],
@@ -126,7 +126,7 @@ mod tests {
             ),
             (
                 &[(Open, true), (Open, true), (Open, false), (Cooldown, true)],
-                "3 of 4 trackers are open, but 2 of them are failing.",
+                "3 of 4 trackers are open, but 2 are failing.",
             ),
             (
                 &[(Open, true), (Untried, true)],

@@ -157,8 +157,8 @@ impl Views {
             0 => String::new(),
             1 if open == 1 => ", but failing".to_owned(),
             failing if failing == open => ", but all of them are failing".to_owned(),
-            1 => ", but 1 of them is failing".to_owned(),
-            failing => format!(", but {failing} of them are failing"),
+            1 => ", but 1 is failing".to_owned(),
+            failing => format!(", but {failing} are failing"),
         };
         let words = match (open, untried.count()) {
             (open, _) if open == all => format!("All {all} upstreams are open{failing}."),

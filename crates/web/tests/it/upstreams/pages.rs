@@ -670,7 +670,7 @@ async fn one_that_is_open_and_answers_nothing_is_not_calm() {
         "{list}"
     );
     assert!(list.contains("All 2 are open, 1 failing."), "{list}");
-    let words = "All 2 upstreams are open, but 1 of them is failing.";
+    let words = "All 2 upstreams are open, but 1 is failing.";
     assert!(overview.contains(words), "{overview}");
     let (_, attention) = overview.split_once("id=\"attention\"").unwrap();
     let (attention, _) = attention.split_once("id=\"decisions\"").unwrap();
