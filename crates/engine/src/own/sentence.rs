@@ -383,8 +383,8 @@ mod tests {
         assert_eq!(
             both(search),
             [
-                "Article search refused: too many at once (8 wait at most), told to retry in 3 s.",
-                "1,000 article searches refused: too many at once (8 wait at most), told to retry in 3 s.",
+                "Article search refused: too many at once (8 wait at most). The client was told to retry in 3 s.",
+                "1,000 article searches refused: too many at once (8 wait at most). The clients were told to retry in 3 s.",
             ]
         );
         let post = Own {
@@ -395,8 +395,8 @@ mod tests {
         assert_eq!(
             both(post),
             [
-                "Post refused: Anna had posted 20 in the last hour, told to retry in 42 minutes.",
-                "1,000 posts refused: Anna had posted 20 in the last hour, last told to retry in 42 minutes.",
+                "Post refused: Anna had posted 20 in the last hour. The client was told to retry in 42 minutes.",
+                "1,000 posts refused: Anna had posted 20 in the last hour. The client was last told to retry in 42 minutes.",
             ]
         );
         let newsreader = Own {
@@ -407,7 +407,7 @@ mod tests {
             both(newsreader),
             [
                 "Newsreader connection of 203.0.113.7 refused: too many were open.",
-                "1,000 newsreader connections refused: too many were open; most recently of 203.0.113.7.",
+                "1,000 newsreader connections refused: too many were open; most recently 203.0.113.7.",
             ]
         );
     }
@@ -421,7 +421,7 @@ mod tests {
         };
         assert_eq!(
             both(request)[0],
-            "Newsreader request of 203.0.113.7 refused: too much was already waiting to be sent, told to retry in 1 s."
+            "Newsreader request of 203.0.113.7 refused: too much was already waiting to be sent. The client was told to retry in 1 s."
         );
     }
 

@@ -295,5 +295,6 @@ pub(super) fn own_names(kind: OwnKind) -> (&'static str, &'static str) {
         OwnKind::Dropped => ("Dropped", "disabled"),
         OwnKind::Throttled => ("Held back", "cooldown"),
         OwnKind::Deduplicated => ("Repeated", "probing"),
+        OwnKind::OurNetwork => ("Our network", "manual"),
     }
 }
