@@ -12,8 +12,8 @@ use weir_dispatch::{
     Budget, FullWindow, Moment, Quota, UpstreamId, Usage, Wait, Window, WindowUse,
 };
 use weir_store::shared::{
-    Ask, AskId, HandedStart, Question, SHARE_LASTS, Share, ShareWish, StoreTime, ToldLimit,
-    USE_WITHIN, UpstreamKey, nominal_share,
+    Ask, AskId, HandedStart, Question, Share, ShareWish, StoreTime, ToldLimit, USE_WITHIN,
+    UpstreamKey, nominal_share,
 };
 use weir_store::state;
 
@@ -43,8 +43,6 @@ pub(crate) struct Ledger {
     shares: BTreeMap<(UpstreamKey, state::Ledger, state::Window), u32>,
     /// How many nodes there are, this one among them.
     members: u32,
-    /// When the store last answered a beat: a share lasts for a day after that.
-    heard: Option<Moment>,
     clock: StoreClock,
 }
 
@@ -58,6 +56,10 @@ struct SharedBook {
     grab: VecDeque<OwnStart>,
     /// When each of the limits was told that it told, here or at another node; not over a restart.
     learned: BTreeMap<(state::Ledger, state::Window), Moment>,
+    /// It was removed, and its starts count for so long: until then a store that has lost something must hear of them.
+    gone: Option<Duration>,
+    /// It was removed and is back: what is known of its starts is newer than what was kept.
+    is_back: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,36 +103,57 @@ pub(crate) struct NotAlone {
 impl Ledger {
     /// An upstream that is shared from now on.
     pub(crate) fn add(&mut self, upstream: UpstreamId, key: UpstreamKey) {
-        let book = SharedBook {
-            key,
-            query: VecDeque::new(),
-            grab: VecDeque::new(),
-            learned: BTreeMap::new(),
+        let mut books = self.books.iter();
+        let before = books.find(|(_, book)| book.key == key && book.gone.is_some());
+        let before = before.map(|(before, _)| *before);
+        let book = match before.and_then(|before| self.books.remove(&before)) {
+            Some(book) => SharedBook {
+                gone: None,
+                is_back: true,
+                ..book
+            },
+            None => SharedBook {
+                key,
+                query: VecDeque::new(),
+                grab: VecDeque::new(),
+                learned: BTreeMap::new(),
+                gone: None,
+                is_back: false,
+            },
         };
         self.books.insert(upstream, book);
     }
 
-    /// One that is gone.
-    pub(crate) fn remove(&mut self, upstream: UpstreamId) {
-        self.books.remove(&upstream);
+    /// One that is gone. Its starts count in windows of this length at most.
+    pub(crate) fn remove(&mut self, upstream: UpstreamId, longest: Duration, now: Moment) {
+        let Some(mut book) = self.books.remove(&upstream) else {
+            return;
+        };
+        // Where another is in its place already, that has its starts.
+        if self.books.values().all(|other| other.key != book.key) {
+            book.gone = Some(longest);
+            self.books.insert(upstream, book);
+        }
+        self.books.retain(|_, book| book.counts(now));
     }
 
     /// As what all nodes know it, if it is shared.
     pub(crate) fn key(&self, upstream: UpstreamId) -> Option<UpstreamKey> {
-        self.books.get(&upstream).map(|book| book.key)
+        let book = self.books.get(&upstream)?;
+        book.gone.is_none().then_some(book.key)
     }
 
     /// All that are shared.
     pub(crate) fn all(&self) -> impl Iterator<Item = (UpstreamId, UpstreamKey)> + '_ {
-        self.books.iter().map(|(id, book)| (*id, book.key))
+        let there = self.books.iter().filter(|(_, book)| book.gone.is_none());
+        there.map(|(id, book)| (*id, book.key))
     }
 
-    /// What it may spend when it is alone, among how many, and when the store last answered.
-    pub(crate) fn look(&mut self, shares: &[Share], members: usize, heard: Option<Moment>) {
+    /// What it may spend when it is alone, and among how many.
+    pub(crate) fn look(&mut self, shares: &[Share], members: usize) {
         let key = |share: &Share| (share.upstream, share.ledger, share.window);
         self.shares = shares.iter().map(|one| (key(one), one.starts)).collect();
         self.members = u32::try_from(members).unwrap_or(u32::MAX).max(1);
-        self.heard = heard;
     }
 
     /// The store said what time it is.
@@ -217,20 +240,19 @@ impl Ledger {
         })
     }
 
-    /// Whether a job may start although the store does not answer: `windows` are those that hold for its budget.
+    /// Whether a job may start although the store does not answer: `windows` are those that hold for its budget, `lasts` says
+    /// whether the share may still be spent.
     pub(crate) fn alone(
         &self,
         wanted: &Wanted,
         windows: &[WindowUse],
+        lasts: bool,
         now: Moment,
     ) -> Result<(), NotAlone> {
         let Some(book) = self.books.get(&wanted.upstream) else {
             return Ok(());
         };
         let side = ledger(wanted.budget);
-        let lasts = self
-            .heard
-            .is_some_and(|heard| heard.until(now) < SHARE_LASTS);
         for one in windows {
             let share = self.shares.get(&(book.key, side, stored(one.window)));
             let share = share.copied().filter(|_| lasts).unwrap_or(0);
@@ -306,7 +328,9 @@ impl Ledger {
     /// A start of an earlier run. Whether it was granted, and whether it kept a distance, is not known: it counts against the
     /// share and for the spacing, which is the safe side.
     pub(crate) fn restore(&mut self, id: AskId, upstream: UpstreamId, budget: Budget, at: Moment) {
-        if let Some(book) = self.books.get_mut(&upstream) {
+        if let Some(book) = self.books.get_mut(&upstream)
+            && !book.is_back
+        {
             let ledger = ledger(budget);
             let starts = book.starts_mut(ledger);
             starts.push_back(OwnStart {
@@ -322,7 +346,7 @@ impl Ledger {
 
     /// The starts that a store which has lost something must hear of.
     pub(crate) fn handed(&self, now: Moment) -> impl Iterator<Item = HandedStart> + '_ {
-        let books = self.books.values();
+        let books = self.books.values().filter(move |book| book.counts(now));
         books.flat_map(move |book| {
             let starts = book.query.iter().chain(&book.grab);
             starts.map(move |start| start.handed(book.key, now))
@@ -357,6 +381,13 @@ impl Ledger {
 }
 
 impl SharedBook {
+    /// Whether anything in it may still count.
+    fn counts(&self, now: Moment) -> bool {
+        let mut starts = self.query.iter().chain(&self.grab);
+        self.gone
+            .is_none_or(|longest| starts.any(|start| start.at.until(now) <= longest + USE_WITHIN))
+    }
+
     fn starts(&self, ledger: state::Ledger) -> &VecDeque<OwnStart> {
         match ledger {
             state::Ledger::Query => &self.query,

@@ -88,7 +88,7 @@ pub use side::{Standing, UpstreamTrouble};
 pub use state_counts::StateCounts;
 pub use tally::{Counters, Kind, Latency, ListenerCounts, Requests};
 pub use ticket::Ticket;
-pub use timeline::Timeline;
+pub use timeline::{Timeline, Waking};
 pub use tryout::{Tryout, TryoutFault, TryoutFound, TryoutKeys, TryoutResult};
 pub use upcoming::ScheduledCall;
 pub use vital::{Vital, Vitals};

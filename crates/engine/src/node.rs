@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -23,7 +25,7 @@ use weir_store::shared::{
     SHARE_LASTS, SILENT, Seal, Share, ShareWish, SharedStore, StoreTime, UpstreamKey,
 };
 
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, Waking};
 
 pub use figures::StoreFigures;
 
@@ -66,7 +68,9 @@ struct NodeInner {
     /// What only the beat changes.
     kept: Mutex<KeptNode>,
     /// What time the store said it is, and when it was asked at the latest.
-    said: Mutex<Option<(StoreTime, Moment)>>,
+    said: Mutex<Option<(StoreTime, Waking)>>,
+    /// When the beat was sent that the store last answered; before that, when this run began.
+    beaten: Mutex<Waking>,
     /// The epoch in which the store's clock jumped.
     distrusts: Mutex<Epoch>,
     /// Rows that need a newer Weir: this node is alone until none of them does.
@@ -133,6 +137,12 @@ pub struct KeptNode {
 pub trait NodeKeeper: Send + Sync + 'static {
     /// This is what is to be kept.
     fn keep(&self, kept: &KeptNode);
+
+    /// The same; says when it is kept whatever happens to this machine from then on, or that it is not.
+    fn keep_safe(&self, kept: &KeptNode) -> BoxFuture<'static, bool> {
+        self.keep(kept);
+        std::future::ready(true).boxed()
+    }
 }
 
 impl<F: Fn(&KeptNode) + Send + Sync + 'static> NodeKeeper for F {
@@ -241,6 +251,7 @@ impl Node {
             next_ask: AtomicU64::new(first_number(kept.runs)),
             kept: Mutex::new(kept),
             said: Mutex::default(),
+            beaten: Mutex::new(timeline.waking()),
             distrusts: Mutex::default(),
             newer: Mutex::default(),
             about: Mutex::default(),
@@ -317,6 +328,18 @@ impl Node {
         }
     }
 
+    /// How long ago that was for the others.
+    pub(crate) fn since(&self, then: Waking) -> Duration {
+        self.0.timeline.since(then)
+    }
+
+    /// Whether a share that the store confirmed then may still be spent: others count on it that it is not, a day later. What
+    /// this machine slept through before this run is in the wall time with which it began.
+    pub(crate) fn share_lasts(&self, heard: Moment) -> bool {
+        let beaten = *self.0.beaten.lock();
+        heard.until(beaten.at) + self.since(beaten) < SHARE_LASTS
+    }
+
     /// Calls the store. While this node is alone it is not called at all: the answer is [`Lost`] at once. Without an answer
     /// this node is alone from then on, unless only a part of the store is out of reach.
     ///
@@ -379,14 +402,16 @@ impl Node {
             }
         }
         if !self.is_alone() {
-            let leave = self.goodbye();
-            // If nobody hears it, the others count this node as silent, which is safe.
-            let _ = self.timed(|store| store.leave(leave)).await;
+            // If it cannot be kept that this node has no share, it has one, and gives none back.
+            if let Some(leave) = self.goodbye().await {
+                // If nobody hears it, the others count this node as silent, which is safe.
+                let _ = self.timed(|store| store.leave(leave)).await;
+            }
         }
     }
 
     /// Gives its shares up; what it says when it leaves.
-    fn goodbye(&self) -> Leave {
+    async fn goodbye(&self) -> Option<Leave> {
         let mut leave = Leave {
             node: self.0.id,
             ..Leave::default()
@@ -395,26 +420,29 @@ impl Node {
             part.leave(&mut leave);
         }
         // Before the others can hear of it: the next run spends what is kept, whoever has it then.
-        let mut kept = self.0.kept.lock();
-        kept.shares.clear();
-        self.0.keeper.keep(&kept);
-        drop(kept);
+        let kept = {
+            let mut kept = self.0.kept.lock();
+            kept.shares.clear();
+            self.0.keeper.keep_safe(&kept)
+        };
+        if !kept.await {
+            return None;
+        }
         self.0.view.send_modify(|view| {
             Arc::make_mut(view).shares.clear();
         });
         self.tell_parts();
-        leave
+        Some(leave)
     }
 
     /// The store said this in answer to what it was asked at `sent`, or later. Says whether its clock has jumped ahead: then what
     /// it takes for long ago may be so not. This node is alone then, until everybody has said how long ago it was.
-    pub(crate) fn hear_time(&self, time: StoreTime, sent: Moment) -> bool {
-        let now = self.0.timeline.now();
+    pub(crate) fn hear_time(&self, time: StoreTime, sent: Waking) -> bool {
         let mut said = self.0.said.lock();
         let before = said.replace((time, sent));
         // No more time can have passed between the two than between sending the first and hearing the second.
         let jumped =
-            before.is_some_and(|(before, asked)| before.until(time) > asked.until(now) + JUMP);
+            before.is_some_and(|(before, asked)| before.until(time) > self.since(asked) + JUMP);
         drop(said);
         if jumped {
             *self.0.distrusts.lock() = self.0.kept.lock().epoch;
@@ -425,7 +453,7 @@ impl Node {
     }
 
     async fn beat(&self) {
-        let sent = self.0.timeline.now();
+        let sent = self.0.timeline.waking();
         let beat = self.next_beat();
         let looked = beat.newer.clone();
         let pulse = match self.timed(|store| store.beat(beat)).await {
@@ -485,10 +513,7 @@ impl Node {
         let now = self.0.timeline.now();
         let mut kept = self.0.kept.lock().clone();
         // One that has not been heard of for so long spends none any more, and others may have what it had.
-        if kept
-            .heard
-            .is_none_or(|heard| heard.until(now) >= SHARE_LASTS)
-        {
+        if kept.heard.is_none_or(|heard| !self.share_lasts(heard)) {
             kept.shares.clear();
         }
         let mut hand_in = HandIn {
@@ -513,8 +538,9 @@ impl Node {
 
     /// The store answered a beat that was sent then. A share lasts from there: how long the answer was under way, and whether
     /// this node stood still meanwhile, nobody knows.
-    fn heard(&self, pulse: Pulse, sent: Moment) {
-        let now = sent;
+    fn heard(&self, pulse: Pulse, sent: Waking) {
+        *self.0.beaten.lock() = sent;
+        let now = sent.at;
         let mut kept = self.0.kept.lock();
         let before = kept.clone();
         kept.epoch = pulse.epoch;

@@ -118,9 +118,10 @@ impl Engine {
         let listeners = self.shared.listened();
         let there = self.shared.with(|state, now, effects| {
             let there = state.dispatcher.state(now, upstream).is_some();
+            let longest = state.longest(upstream, now);
             state.dispatcher.remove_upstream(now, upstream);
             if let Some(sharing) = &mut state.sharing {
-                sharing.ledger.remove(upstream);
+                sharing.ledger.remove(upstream, longest, now);
             }
             if there {
                 // So must its records, with what became of its jobs.

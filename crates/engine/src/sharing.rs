@@ -33,6 +33,7 @@ use crate::payload::{Elsewhere, Payload};
 use crate::record::Got;
 use crate::shared::{Effects, Shared};
 use crate::state::State;
+use crate::timeline::Waking;
 
 use telling::Untold;
 
@@ -54,6 +55,8 @@ pub(crate) struct Sharing {
     pub(crate) node: Node,
     pub(crate) ledger: Ledger,
     alone: bool,
+    /// When the store last answered a beat: a share lasts for a day after that.
+    heard: Option<Moment>,
     /// The node's count of returns that this front has seen.
     returns: u64,
     /// What the store has yet to hear, oldest first.
@@ -113,7 +116,7 @@ pub(crate) struct Asking {
     budget: Budget,
     gap: Option<Duration>,
     /// When it was asked: no grant is older than this.
-    sent: Moment,
+    sent: Waking,
     ask: Ask,
 }
 
@@ -149,6 +152,7 @@ impl Sharing {
             alone: node.is_alone(),
             node,
             ledger: Ledger::default(),
+            heard: None,
             returns: 0,
             untold: VecDeque::new(),
             telling: false,
@@ -156,6 +160,18 @@ impl Sharing {
             looks: 0,
             seen: HashMap::new(),
         }
+    }
+
+    /// Whether a job may start although the store does not answer.
+    fn alone(
+        &self,
+        wanted: &Wanted,
+        windows: &[WindowUse],
+        now: Moment,
+    ) -> Result<(), ledger::NotAlone> {
+        let node = &self.node;
+        let lasts = self.heard.is_some_and(|heard| node.share_lasts(heard));
+        self.ledger.alone(wanted, windows, lasts, now)
     }
 
     /// A question of this name is on its way from now on.
@@ -193,6 +209,15 @@ impl State {
             Budget::Query | Budget::Side => status.query,
             Budget::Grab => status.grab,
         })
+    }
+
+    /// How long a start at an upstream counts.
+    pub(crate) fn longest(&mut self, upstream: UpstreamId, now: Moment) -> Duration {
+        let gaps = self.dispatcher.quota(upstream).map(|quota| quota.gaps);
+        let gap = gaps.and_then(|gaps| gaps.into_iter().max());
+        let windows = [Budget::Query, Budget::Grab].map(|one| self.windows(upstream, one, now));
+        let lengths = windows.iter().flatten().map(|one| one.window.length());
+        lengths.chain(gap).max().unwrap_or_default()
     }
 
     /// A call starts at an upstream that may be shared.

@@ -16,6 +16,15 @@ const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 pub struct Timeline {
     origin: Instant,
     begins: Moment,
+    slept: fn() -> Duration,
+}
+
+/// A moment, and how long this machine had slept by then: for what others count on meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Waking {
+    /// When it was.
+    pub at: Moment,
+    slept: Duration,
 }
 
 impl Timeline {
@@ -25,7 +34,28 @@ impl Timeline {
         Self {
             origin: Instant::now(),
             begins: Moment(0) + since,
+            slept: || Duration::ZERO,
         }
+    }
+
+    /// The same, where something says how long this machine has slept in all: tokio's clock stands still meanwhile, and moments
+    /// with it.
+    #[must_use]
+    pub fn with_sleep(self, slept: fn() -> Duration) -> Self {
+        Self { slept, ..self }
+    }
+
+    /// Now, for [`Self::since`].
+    pub fn waking(&self) -> Waking {
+        Waking {
+            at: self.now(),
+            slept: (self.slept)(),
+        }
+    }
+
+    /// How long ago that was for everybody else, with the time in which this machine slept.
+    pub fn since(&self, then: Waking) -> Duration {
+        then.at.until(self.now()) + (self.slept)().saturating_sub(then.slept)
     }
 
     /// Now.

@@ -14,6 +14,7 @@ pub struct StoreFigures {
     calls: AtomicU64,
     lost: AtomicU64,
     micros: AtomicU64,
+    ignored: AtomicU64,
     buckets: [AtomicU64; BOUNDS.len()],
 }
 
@@ -26,6 +27,15 @@ impl StoreFigures {
         if let Some(bucket) = BOUNDS.iter().position(|&bound| micros <= bound) {
             self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    pub(crate) fn ignore(&self, things: u64) {
+        self.ignored.fetch_add(things, Ordering::Relaxed);
+    }
+
+    /// What was read of upstreams and means nothing.
+    pub fn ignored(&self) -> u64 {
+        self.ignored.load(Ordering::Relaxed)
     }
 
     /// All calls so far.

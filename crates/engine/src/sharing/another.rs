@@ -22,6 +22,7 @@ impl Shared {
     /// Dropped, nothing is lost: what the store grants then is given back.
     pub(crate) async fn another(self: &Arc<Self>, upstream: UpstreamId, budget: Budget) -> bool {
         let (whose, told) = oneshot::channel();
+        let sent = self.timeline.waking();
         self.with(|state, now, effects| {
             match state.more(upstream, budget, now) {
                 More::Ask(ask) => effects.asks.push(Asking {
@@ -29,7 +30,7 @@ impl Shared {
                     upstream,
                     budget,
                     gap: None,
-                    sent: now,
+                    sent,
                     ask,
                 }),
                 more => state.count_more((upstream, budget), more, whose, now, effects),
@@ -71,9 +72,9 @@ impl State {
     /// In the share of this node.
     fn more_alone(&mut self, upstream: UpstreamId, budget: Budget, id: AskId, now: Moment) -> More {
         let windows = self.windows(upstream, budget, now);
-        let ledger = self.sharing.as_ref().map(|sharing| &sharing.ledger);
+        let sharing = self.sharing.as_ref();
         let wanted = wanted(upstream, budget);
-        match ledger.map_or(Ok(()), |ledger| ledger.alone(&wanted, &windows, now)) {
+        match sharing.map_or(Ok(()), |sharing| sharing.alone(&wanted, &windows, now)) {
             Ok(()) => More::Yes(Some(Granted {
                 id,
                 alone: true,

@@ -193,22 +193,24 @@ impl State {
             .filter(|_| together)
             .and_then(|quota| sharing.ledger.ask(id, wanted, quota, now));
         if let Some(ask) = ask {
-            if let Some(sharing) = &mut self.sharing {
-                sharing.open(id, wanted.upstream, wanted.budget);
-            }
+            let Some(sharing) = &mut self.sharing else {
+                return;
+            };
+            sharing.open(id, wanted.upstream, wanted.budget);
+            let sent = sharing.node.timeline().waking();
             effects.asks.push(Asking {
                 whose: Whose::Job(job, since),
                 upstream: wanted.upstream,
                 budget: wanted.budget,
                 gap: wanted.gap,
-                sent: now,
+                sent,
                 ask,
             });
             return;
         }
         let windows = self.windows(wanted.upstream, wanted.budget, now);
-        let ledger = self.sharing.as_ref().map(|sharing| &sharing.ledger);
-        let may = ledger.map_or(Ok(()), |ledger| ledger.alone(wanted, &windows, now));
+        let sharing = self.sharing.as_ref();
+        let may = sharing.map_or(Ok(()), |sharing| sharing.alone(wanted, &windows, now));
         match may {
             Ok(()) => {
                 let granted = Granted {
@@ -280,7 +282,7 @@ impl State {
         }
         match answer {
             Ok(Answer::Granted(_)) => {
-                let after = asking.sent.until(now);
+                let after = sharing.node.since(asking.sent);
                 let granted = Granted {
                     id,
                     alone: false,

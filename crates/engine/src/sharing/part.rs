@@ -109,7 +109,8 @@ impl NodePart for EnginePart {
             let changed = sharing.alone != alone || sharing.returns != view.returns;
             sharing.alone = alone;
             sharing.returns = view.returns;
-            sharing.ledger.look(&view.shares, view.count(), view.heard);
+            sharing.heard = view.heard;
+            sharing.ledger.look(&view.shares, view.count());
             if let Some(now_there) = view.now.filter(|_| !alone) {
                 sharing.ledger.hear(now_there, now);
             }

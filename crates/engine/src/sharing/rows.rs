@@ -45,6 +45,8 @@ async fn read(shared: Arc<Shared>) {
         let Ok(rows) = node.call(|store| store.rows(keys)).await else {
             return;
         };
+        let ignored = rows.iter().map(|row| u64::from(row.ignored));
+        node.figures().ignore(ignored.sum());
         shared.with(|state, now, effects| {
             for ((upstream, _), row) in some.iter().zip(rows) {
                 let by = row.switched.as_ref();

@@ -68,7 +68,7 @@ impl Shared {
 async fn tell(shared: Arc<Shared>) {
     let Some(node) = shared.node() else { return };
     loop {
-        let now = shared.timeline.now();
+        let sent = shared.timeline.waking();
         let (upstream, batch, told) = {
             let mut state = shared.state.lock();
             let Some((upstream, batch)) = state.next_untold() else {
@@ -76,13 +76,13 @@ async fn tell(shared: Arc<Shared>) {
             };
             let told = batch.iter().cloned();
             let told: Vec<_> = told
-                .filter_map(|one| one.told(&state, &node, now))
+                .filter_map(|one| one.told(&state, &node, sent.at))
                 .collect();
             (upstream, batch, told)
         };
         let heard = node.call(|store| store.tell(upstream, told)).await;
         // Told anew after all have said how long ago everything was.
-        let jumped = heard.as_ref().is_ok_and(|time| node.hear_time(*time, now));
+        let jumped = heard.as_ref().is_ok_and(|time| node.hear_time(*time, sent));
         let mut state = shared.state.lock();
         let Some(sharing) = &mut state.sharing else {
             return;

@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::policy::{Budget, Quota, Usage, Window, Windows};
 use weir_engine::dispatch::{Availability, FullWindow, Job, UpstreamId, Wait, What};
 use weir_engine::{
-    Call, DifferingLimit, Ended, Engine, Flights, Got, KeptNode, Node, NodeOptions, NodeStanding,
-    Options, Outcome, Permit, Reason, Record, Rows, SharedQuestion, Timeline, Weather,
+    Call, DifferingLimit, Ended, Engine, Flights, Got, KeptNode, Node, NodeKeeper, NodeOptions,
+    NodeStanding, Options, Outcome, Permit, Reason, Record, Rows, SharedQuestion, Timeline,
+    Weather,
 };
 use weir_store::shared::{
     Answer, Ask, AskId, Fault, Lost, MemoryStore, NodeId, Question, Seal, SharedStore, StoreTime,
@@ -41,7 +42,45 @@ struct Party {
     rows: Arc<MemoryState>,
     /// How far its wall clock is off.
     offset: Duration,
+    /// Nothing can be made safe on its disk.
+    disk_fails: bool,
     running: Option<Running>,
+}
+
+struct TestKeeper(Arc<Mutex<KeptNode>>, bool);
+
+impl NodeKeeper for TestKeeper {
+    fn keep(&self, kept: &KeptNode) {
+        *self.0.lock() = kept.clone();
+    }
+
+    fn keep_safe(&self, kept: &KeptNode) -> BoxFuture<'static, bool> {
+        let (to, kept, fails) = (self.0.clone(), kept.clone(), self.1);
+        async move {
+            // As slow as a disk.
+            tokio::time::sleep(millis(50)).await;
+            if !fails {
+                *to.lock() = kept;
+            }
+            !fails
+        }
+        .boxed()
+    }
+}
+
+thread_local!(static SLEPT: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) });
+
+/// How long the machine of all nodes has slept.
+fn slept() -> Duration {
+    SLEPT.get()
+}
+
+/// Everybody else's time passes, and none here.
+fn sleep(world: &World, time: Duration) {
+    SLEPT.set(slept() + time);
+    world
+        .store
+        .follow_tokio_time(world.store.time().after(time));
 }
 
 struct Running {
@@ -129,6 +168,7 @@ impl World {
             kept: Arc::default(),
             rows: Arc::new(MemoryState::new()),
             offset: secs(300 * number as u64),
+            disk_fails: false,
             running: None,
         }
     }
@@ -191,7 +231,7 @@ impl World {
 impl Party {
     fn start(&mut self) {
         let start = wall() + self.offset + Instant::now().duration_since(began());
-        let timeline = Timeline::starting_at(start);
+        let timeline = Timeline::starting_at(start).with_sleep(slept);
         let (kept, before) = (self.kept.clone(), self.kept.lock().clone());
         let node = Node::new(NodeOptions {
             name: format!("node {}", self.number),
@@ -200,7 +240,7 @@ impl Party {
             seal: self.world.seal.clone(),
             timeline,
             kept: before,
-            keeper: Box::new(move |new: &KeptNode| *kept.lock() = new.clone()),
+            keeper: Box::new(TestKeeper(kept, self.disk_fails)),
         });
         let clock = Arc::new(move || timeline.wall(timeline.now()));
         let (rows, restored) =
@@ -1484,6 +1524,122 @@ async fn a_store_whose_clock_jumps_ahead_is_told_how_long_ago_everything_was() {
     pass(secs(3600)).await;
     assert!(world.calls() > 120, "{}", world.calls());
     assert!(world.most(secs(3600)) <= 100, "{}", world.most(secs(3600)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_slept_does_not_take_it_for_a_jump_of_the_clock() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    let epoch = one.it().node.epoch();
+    sleep(&world, secs(600));
+    pass(secs(5)).await;
+    let view = one.it().node.view();
+    assert_eq!((view.returns, one.it().node.epoch()), (1, epoch));
+    // A jump is one all the same.
+    sleep(&world, secs(600));
+    world
+        .store
+        .follow_tokio_time(world.store.time().after(secs(60)));
+    pass(secs(5)).await;
+    let view = one.it().node.view();
+    assert_eq!(view.returns, 2);
+    assert_ne!(one.it().node.epoch(), epoch);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_granted_before_a_machine_slept_is_not_used_after() {
+    began();
+    let window = Windows::from([(Window::of_seconds(60), 1)]);
+    let world = World::new(Duration::ZERO, window);
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.store.fail(Fault::Slow(millis(500)));
+    one.ask(1);
+    pass(millis(100)).await;
+    sleep(&world, secs(55));
+    pass(secs(1)).await;
+    assert_eq!(world.calls(), 1);
+    // What the store counts is the second grant.
+    let rows = world.store.rows(vec![world.key()]).await;
+    let starts = rows.expect("it answers").remove(0).starts;
+    let ages: Vec<_> = starts
+        .iter()
+        .map(|start| start.1.until(world.store.time()))
+        .collect();
+    assert!(ages.len() == 1 && ages[0] < secs(2), "{ages:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_share_ends_also_where_its_machine_sleeps() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.store.cut(true);
+    pass(secs(3)).await;
+    sleep(&world, secs(22 * 3600));
+    one.ask(1);
+    pass(secs(10)).await;
+    assert_eq!(world.calls(), 1);
+    sleep(&world, secs(3600));
+    one.ask(1);
+    pass(secs(10)).await;
+    assert_eq!(world.calls(), 1);
+    // Nor does an emptied store hear of one.
+    world.store.flush();
+    one.store.cut(false);
+    pass(millis(600)).await;
+    assert!(!one.is_alone());
+    assert!(world.shares().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_share_is_given_back_when_it_is_off_the_disk() {
+    began();
+    for fails in [false, true] {
+        let world = World::new(Duration::ZERO, hourly(100));
+        let mut one = world.absent(1);
+        one.disk_fails = fails;
+        one.start();
+        pass(secs(10)).await;
+        assert_eq!(world.shares().await, [5]);
+        let kept = one.kept.clone();
+        let watch = async {
+            pass(millis(40)).await;
+            // It is still on the disk, and so it is with the store.
+            assert_eq!(
+                (kept.lock().shares.len(), world.shares().await),
+                (1, vec![5])
+            );
+        };
+        futures_util::join!(one.stop(), watch);
+        let left = usize::from(fails);
+        assert_eq!(
+            (kept.lock().shares.len(), world.shares().await.len()),
+            (left, left)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_emptied_store_hears_of_calls_to_an_upstream_that_was_removed() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(10)).await;
+    one.ask(60);
+    pass(secs(10)).await;
+    one.it().engine.remove_upstream(one.it().upstream);
+    pass(secs(10)).await;
+    world.store.flush();
+    pass(secs(20)).await;
+    two.ask(100);
+    pass(secs(60)).await;
+    assert!(world.most(secs(3600)) <= 100, "{}", world.most(secs(3600)));
+    assert!(two.is_alone() || world.calls_of(2) > 20);
 }
 
 #[tokio::test(start_paused = true)]

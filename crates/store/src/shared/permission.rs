@@ -236,4 +236,6 @@ pub struct SharedRow {
     pub configured: Vec<(NodeId, Vec<Configured>)>,
     /// The shares that members have of its windows.
     pub shares: Vec<(NodeId, Ledger, Window, u32)>,
+    /// How much of it means nothing, and is left out.
+    pub ignored: u32,
 }

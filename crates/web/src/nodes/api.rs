@@ -104,8 +104,10 @@ fn standing_of(view: &NodesView) -> Value {
 /// `GET /api/v1/nodes`.
 async fn show(State(app): State<App>) -> Json<Value> {
     let rows = app.held();
+    let of_upstreams = app.node().map_or(0, |node| node.figures().ignored());
+    let of_tables: u64 = rows.iter().map(|(_, held)| held.ignored()).sum();
     let rows = json!({
-        "ignored": rows.iter().map(|(_, held)| held.ignored()).sum::<u64>(),
+        "ignored": of_tables + of_upstreams,
         "untold": rows.iter().map(|(_, held)| held.untold()).sum::<usize>(),
     });
     let Some(view) = NodesView::of(&app) else {

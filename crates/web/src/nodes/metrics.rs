@@ -69,6 +69,8 @@ impl Collector for NodeMetrics {
             let labels = [("table", *table)];
             ConstCounter::new(held.ignored()).encode(family.encode_family(&labels)?)?;
         }
+        let (labels, ignored) = ([("table", "upstreams")], self.node.figures().ignored());
+        ConstCounter::new(ignored).encode(family.encode_family(&labels)?)?;
         Ok(())
     }
 }

@@ -93,7 +93,7 @@ impl Engines {
         };
         let state = SqliteState::open(state.clone()).context("cannot use state.db")?;
         Ok(Self {
-            timeline: Timeline::starting_at(wall()),
+            timeline: Timeline::starting_at(wall()).with_sleep(super::node::slept),
             vitals: Vitals::default(),
             weather: Weather::new(weather_upstreams.get(), weather_quiet, weather_pause),
             state: Arc::new(state),

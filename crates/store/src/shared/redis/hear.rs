@@ -136,13 +136,88 @@ fn read_configured(text: &str) -> Result<Configured, Lost> {
     })
 }
 
-pub(super) fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, Lost> {
+/// A row. What means nothing in it is left out and counted: one wrong field must not cost this node the store.
+pub(super) fn read_row(now: StoreTime, reply: Result<Fields, Lost>) -> SharedRow {
+    let mut row = SharedRow::default();
+    let mut ignored = 0;
+    if reply
+        .and_then(|reply| fill(&mut row, now, reply, &mut ignored))
+        .is_err()
+    {
+        ignored += 1;
+    }
+    row.ignored = ignored;
+    row
+}
+
+/// What a part says; counted if that is nothing.
+fn said<T>(part: Result<T, Lost>, ignored: &mut u32) -> Option<T> {
+    *ignored += u32::from(part.is_err());
+    part.ok()
+}
+
+/// All parts that say something.
+fn all<T>(
+    parts: Fields,
+    ignored: &mut u32,
+    mut read: impl FnMut(&mut Fields) -> Result<T, Lost>,
+) -> Vec<T> {
+    let all = parts.each(|part| Ok(said(read(part), ignored)));
+    all.into_iter().flatten().flatten().collect()
+}
+
+fn fill(
+    row: &mut SharedRow,
+    now: StoreTime,
+    mut reply: Fields,
+    ignored: &mut u32,
+) -> Result<(), Lost> {
     let mut fields: HashMap<String, Vec<u8>> = HashMap::new();
     let mut flat = reply.fields()?;
     while !flat.is_empty() {
-        fields.insert(flat.text()?, flat.bytes()?);
+        let (name, value) = (flat.text(), flat.bytes());
+        fields.extend(said(name.and_then(|name| Ok((name, value?))), ignored));
     }
-    let mut row = SharedRow::default();
+    read_fields(row, now, &fields, ignored);
+    for ledger in [crate::state::Ledger::Query, crate::state::Ledger::Grab] {
+        row.starts.extend(all(reply.fields()?, ignored, |start| {
+            let (id, at) = (start.id(), start.time());
+            Ok((id?, at?, ledger))
+        }));
+    }
+    row.starts
+        .sort_by_key(|(id, at, ledger)| (*at, *ledger, *id));
+    row.counted = all(reply.fields()?, ignored, |lump| {
+        let mut lump = lump.fields()?;
+        Ok(Counted {
+            ledger: lump.ledger()?,
+            window: lump.window()?,
+            starts: lump.small()?,
+            at: lump.time()?,
+        })
+    });
+    row.counted
+        .sort_by_key(|lump| (lump.ledger, lump.window, lump.at, lump.starts));
+    row.shares = all(reply.fields()?, ignored, |share| {
+        let mut share = share.fields()?;
+        Ok((
+            share.node()?,
+            share.ledger()?,
+            share.window()?,
+            share.small()?,
+        ))
+    });
+    row.shares
+        .sort_by_key(|(node, ledger, window, _)| (*ledger, *window, *node));
+    Ok(())
+}
+
+fn read_fields(
+    row: &mut SharedRow,
+    now: StoreTime,
+    fields: &HashMap<String, Vec<u8>>,
+    ignored: &mut u32,
+) {
     let text = |name: &str| {
         let bytes = fields.get(name).cloned().unwrap_or_default();
         String::from_utf8(bytes).or_else(|_| Fields::unknown())
@@ -153,77 +228,52 @@ pub(super) fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, L
             .map(|bytes| wire::parse(bytes).map(StoreTime))
             .transpose()
     };
-    row.last_start = time("last")?;
-    if let Some(until) = time("throttled")?.filter(|until| now < *until) {
-        let by = wire::node(&text("throttled_by")?)?;
-        row.throttled = Some((until, by, text("throttled_reason")?));
-    }
-    for what in ["off", "on"] {
-        if fields.contains_key(what) {
-            row.switched = Some(Switched {
-                off: what == "off",
-                node: wire::node(&text(what)?)?,
-                by: text(&format!("{what}_by"))?,
-                reason: text(&format!("{what}_reason"))?,
-                at: time(&format!("{what}_at"))?.unwrap_or_default(),
-            });
-            break;
-        }
-    }
-    for (name, value) in &fields {
-        if let Some(node) = name.strip_prefix("configured:") {
-            let text = String::from_utf8_lossy(value);
-            let limits: Result<Vec<_>, Lost> = text.split(',').map(read_configured).collect();
-            row.configured.push((wire::node(node)?, limits?));
-        }
-    }
-    row.configured.sort();
-    for (name, value) in &fields {
-        let Some(name) = name.strip_prefix("limit:") else {
-            continue;
+    row.last_start = said(time("last"), ignored).flatten();
+    let throttled = || {
+        let Some(until) = time("throttled")?.filter(|until| now < *until) else {
+            return Ok(None);
         };
+        let by = wire::node(&text("throttled_by")?)?;
+        Ok(Some((until, by, text("throttled_reason")?)))
+    };
+    row.throttled = said(throttled(), ignored).flatten();
+    let what = ["off", "on"]
+        .into_iter()
+        .find(|what| fields.contains_key(*what));
+    let switched = |what: &str| {
+        Ok(Switched {
+            off: what == "off",
+            node: wire::node(&text(what)?)?,
+            by: text(&format!("{what}_by"))?,
+            reason: text(&format!("{what}_reason"))?,
+            at: time(&format!("{what}_at"))?.unwrap_or_default(),
+        })
+    };
+    row.switched = what.and_then(|what| said(switched(what), ignored));
+    let limit = |name: &str, value: &[u8]| {
         let at = time(&format!("limit_at:{name}"))?.unwrap_or_default();
         let (ledger, window) = name.split_once(':').map_or_else(Fields::unknown, Ok)?;
         let value = String::from_utf8_lossy(value);
         let (limit, used) = value.split_once(':').map_or_else(Fields::unknown, Ok)?;
         let used = (!used.is_empty()).then(|| wire::parse(used.as_bytes()));
-        row.limits.push(ToldLimit {
+        Ok(ToldLimit {
             ledger: wire::ledger(ledger)?,
             window: Window(wire::parse(window.as_bytes())?),
             limit: wire::parse(limit.as_bytes())?,
             used: used.transpose()?,
             at,
-        });
-    }
-    row.limits.sort_by_key(|limit| (limit.ledger, limit.window));
-    for ledger in [crate::state::Ledger::Query, crate::state::Ledger::Grab] {
-        let starts = reply.fields()?;
-        let starts = starts.each(|start| Ok((start.id()?, start.time()?, ledger)))?;
-        row.starts.extend(starts);
-    }
-    row.starts
-        .sort_by_key(|(id, at, ledger)| (*at, *ledger, *id));
-    row.counted = reply.fields()?.each(|lump| {
-        let mut lump = lump.fields()?;
-        Ok(Counted {
-            ledger: lump.ledger()?,
-            window: lump.window()?,
-            starts: lump.small()?,
-            at: lump.time()?,
         })
-    })?;
-    row.counted
-        .sort_by_key(|lump| (lump.ledger, lump.window, lump.at, lump.starts));
-    row.shares = reply.fields()?.each(|share| {
-        let mut share = share.fields()?;
-        Ok((
-            share.node()?,
-            share.ledger()?,
-            share.window()?,
-            share.small()?,
-        ))
-    })?;
-    row.shares
-        .sort_by_key(|(node, ledger, window, _)| (*ledger, *window, *node));
-    Ok(row)
+    };
+    for (name, value) in fields {
+        if let Some(node) = name.strip_prefix("configured:") {
+            let text = String::from_utf8_lossy(value);
+            let limits: Result<Vec<_>, Lost> = text.split(',').map(read_configured).collect();
+            let told = wire::node(node).and_then(|node| Ok((node, limits?)));
+            row.configured.extend(said(told, ignored));
+        } else if let Some(name) = name.strip_prefix("limit:") {
+            row.limits.extend(said(limit(name, value), ignored));
+        }
+    }
+    row.configured.sort();
+    row.limits.sort_by_key(|limit| (limit.ledger, limit.window));
 }

@@ -844,6 +844,58 @@ async fn replies_that_make_no_sense_are_lost_and_cost_nothing() {
 }
 
 #[tokio::test]
+async fn what_means_nothing_in_a_row_is_left_out() {
+    let server = Redis::start().await.unwrap();
+    let store = open(&server.url());
+    store.ready().await.unwrap();
+    let up = UpstreamKey([1; 16]);
+    let row = format!("{{weir}}:up:{}", hex(&up.0));
+    let off = "000000000000000b";
+    let fields = ["HSET", &row, "last", "soon", "throttled", "9999999999999"];
+    server.ask(&fields).unwrap();
+    server
+        .ask(&[
+            "HSET",
+            &row,
+            "throttled_by",
+            "me",
+            "off",
+            off,
+            "off_at",
+            "7",
+        ])
+        .unwrap();
+    server
+        .ask(&["HSET", &row, "limit:q:3600", "100:", "limit:x:1", "5:"])
+        .unwrap();
+    server
+        .ask(&[
+            "HSET",
+            &row,
+            "limit:q:60",
+            "many",
+            "configured:me",
+            "q:60:5",
+        ])
+        .unwrap();
+    let starts = format!("{{weir}}:starts:{}:q", hex(&up.0));
+    let now = store.tell(up, vec![]).await.unwrap().0.to_string();
+    server.ask(&["ZADD", &starts, &now, "garbage"]).unwrap();
+    let good = format!("{:032x}", 5);
+    server.ask(&["ZADD", &starts, &now, &good]).unwrap();
+    let rows = store.rows(vec![UpstreamKey([2; 16]), up]).await.unwrap();
+    assert_eq!(rows[0], SharedRow::default());
+    let row = &rows[1];
+    assert_eq!((row.last_start, &row.throttled), (None, &None));
+    let switched = row.switched.as_ref().unwrap();
+    assert_eq!((switched.off, switched.node), (true, NodeId(11)));
+    assert_eq!((row.limits.len(), row.limits[0].limit), (1, 100));
+    assert_eq!((row.starts.len(), row.configured.len()), (1, 0));
+    // When it started, who was told to wait, two limits, who configured what, and one start.
+    assert_eq!(row.ignored, 6);
+}
+
+#[tokio::test]
 async fn more_nodes_than_there_can_be_are_not_believed() {
     let text = |text: &str| format!("${}\r\n{text}\r\n", text.len());
     let pulse = |members: usize, shares: usize, missing: usize| {
