@@ -9,7 +9,7 @@ mod figures;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -51,6 +51,9 @@ const CHANCE: u32 = 20;
 /// The store's clock may seem to be ahead of ours by so much without having jumped: clocks differ in how fast they go.
 const JUMP: Duration = Duration::from_secs(1);
 
+/// A store that says the same time for so long has a clock that was set back.
+const STANDS: Duration = Duration::from_secs(3);
+
 /// This node. A cheap handle: clones share everything.
 #[derive(Clone)]
 pub struct Node(Arc<NodeInner>);
@@ -71,6 +74,8 @@ struct NodeInner {
     said: Mutex<Option<(StoreTime, Waking)>>,
     /// When the beat was sent that the store last answered; before that, when this run began.
     beaten: Mutex<Waking>,
+    /// Its clock stands still.
+    stands: AtomicBool,
     /// The epoch in which the store's clock jumped.
     distrusts: Mutex<Epoch>,
     /// Rows that need a newer Weir: this node is alone until none of them does.
@@ -251,6 +256,7 @@ impl Node {
             next_ask: AtomicU64::new(first_number(kept.runs)),
             kept: Mutex::new(kept),
             said: Mutex::default(),
+            stands: AtomicBool::new(false),
             beaten: Mutex::new(timeline.waking()),
             distrusts: Mutex::default(),
             newer: Mutex::default(),
@@ -326,6 +332,26 @@ impl Node {
             node: self.0.id,
             number: self.0.next_ask.fetch_add(1, Ordering::Relaxed),
         }
+    }
+
+    /// Notes whether the store's clock stands still, which it seems to do from when it is set back until it is there again.
+    fn note_standing(&self, stands: bool) {
+        if self.0.stands.swap(stands, Ordering::Relaxed) == stands {
+            return;
+        }
+        match stands {
+            true => tracing::warn!(
+                node = self.0.name,
+                "the store's clock was set back: until it is where it was, shared limits and waits do not end"
+            ),
+            false => tracing::info!(node = self.0.name, "the store's clock goes on"),
+        }
+    }
+
+    /// Whether the store's clock was set back and has not reached where it was: nothing that waits there for a time comes to an
+    /// end until then.
+    pub fn store_stands_still(&self) -> bool {
+        self.0.stands.load(Ordering::Relaxed)
     }
 
     /// How long ago that was for the others.
@@ -439,11 +465,17 @@ impl Node {
     /// it takes for long ago may be so not. This node is alone then, until everybody has said how long ago it was.
     pub(crate) fn hear_time(&self, time: StoreTime, sent: Waking) -> bool {
         let mut said = self.0.said.lock();
-        let before = said.replace((time, sent));
+        let before = *said;
+        // What it says again says nothing: it is measured from when it was said first.
+        let again = before.filter(|(before, _)| *before == time);
+        if again.is_none() {
+            *said = Some((time, sent));
+        }
         // No more time can have passed between the two than between sending the first and hearing the second.
         let jumped =
             before.is_some_and(|(before, asked)| before.until(time) > self.since(asked) + JUMP);
         drop(said);
+        self.note_standing(again.is_some_and(|(_, asked)| self.since(asked) >= STANDS));
         if jumped {
             *self.0.distrusts.lock() = self.0.kept.lock().epoch;
             self.lost(&Lost::Silent("its clock has jumped ahead".to_owned()));

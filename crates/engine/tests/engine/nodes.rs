@@ -370,7 +370,7 @@ fn seeds() -> std::ops::Range<u64> {
     let wanted = std::env::var("WEIR_SEEDS").ok();
     let range = wanted.as_deref().and_then(|wanted| wanted.split_once(".."));
     let numbers = range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
-    numbers.unwrap_or(0..6)
+    numbers.unwrap_or(0..9)
 }
 
 fn hourly(limit: u32) -> Windows {
@@ -1609,17 +1609,12 @@ async fn a_share_is_given_back_when_it_is_off_the_disk() {
         let watch = async {
             pass(millis(40)).await;
             // It is still on the disk, and so it is with the store.
-            assert_eq!(
-                (kept.lock().shares.len(), world.shares().await),
-                (1, vec![5])
-            );
+            let shares = world.shares().await;
+            assert_eq!((kept.lock().shares.len(), shares), (1, vec![5]));
         };
         futures_util::join!(one.stop(), watch);
-        let left = usize::from(fails);
-        assert_eq!(
-            (kept.lock().shares.len(), world.shares().await.len()),
-            (left, left)
-        );
+        let (left, shares) = (usize::from(fails), world.shares().await.len());
+        assert_eq!((kept.lock().shares.len(), shares), (left, left));
     }
 }
 
@@ -1640,6 +1635,56 @@ async fn an_emptied_store_hears_of_calls_to_an_upstream_that_was_removed() {
     pass(secs(60)).await;
     assert!(world.most(secs(3600)) <= 100, "{}", world.most(secs(3600)));
     assert!(two.is_alone() || world.calls_of(2) > 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_comes_back_when_it_was_told_to_is_answered_at_any_node() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let mut all = Vec::new();
+    for number in 1..=3 {
+        all.push(world.party(number).await);
+    }
+    pass(secs(10)).await;
+    let search = |node: usize| {
+        let job = Job::new(all[node].it().upstream, RSS);
+        let call = Arc::new(all[node].call(None));
+        all[node].it().engine.submit(job, call)
+    };
+    // One is kept for each of the three.
+    for number in 0..17 {
+        let ended = search(number % 3).await;
+        assert_eq!(ended, Ended::Finished(Outcome::Done));
+        pass(secs(60)).await;
+    }
+    for number in 0..9 {
+        let Ended::Skipped(skipped) = search(number % 3).await else {
+            panic!("there is no room");
+        };
+        let wait = skipped.skip.wait.expect("a time is told");
+        assert!(wait > secs(15) && wait < secs(3605), "{wait:?}");
+        pass(wait).await;
+        // Told by one, and at that one or another.
+        let ended = search((number + number / 3) % 3).await;
+        assert_eq!(ended, Ended::Finished(Outcome::Done), "{number}");
+    }
+    assert!(world.most(secs(3600)) <= 17);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_of_the_store_that_was_set_back_is_noticed() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    assert!(!one.it().node.store_stands_still());
+    let now = world.store.time();
+    world.store.follow_tokio_time(now.before(secs(20)));
+    pass(secs(5)).await;
+    assert!(one.it().node.store_stands_still());
+    pass(secs(20)).await;
+    assert!(!one.it().node.store_stands_still());
+    assert_eq!(one.it().node.view().returns, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -1791,7 +1836,7 @@ async fn windows_hold_whatever_goes_wrong() {
         world.quota.grab = Windows::from([(length, grabs)]);
         let mut random = fastrand::Rng::with_seed(seed);
         // One asks only when it is alone: of its share nothing is spent before.
-        let quiet = seed as usize / 4 % 3;
+        let quiet = seed as usize % 3;
         let mut all = Vec::new();
         for number in 1..=2 {
             all.push(world.party(number).await);
