@@ -44,6 +44,8 @@ enum Step {
     Download(Program, usize, bool),
     /// An indexer behaves like this from now on.
     Behave(usize, Mood),
+    /// Our own network goes away, or is back.
+    Network(bool),
     /// An operator does this to an indexer.
     Operate(usize, Act),
     Reload(Change),
@@ -214,6 +216,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..3_usize, act).prop_map(|(whom, act)| Step::Operate(whom, act)),
         2 => change.prop_map(Step::Reload),
         1 => prop::sample::select(vec![0_u64, 40, 5000]).prop_map(Step::Restart),
+        2 => any::<bool>().prop_map(Step::Network),
         6 => pass.prop_map(Step::Pass),
         3 => Just(Step::Look),
     ]

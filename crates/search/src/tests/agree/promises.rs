@@ -34,6 +34,8 @@ struct Said {
     probe: Option<Moment>,
     /// Nothing is queued and no call under way.
     idle: bool,
+    /// Nobody is called before, because our own network is down.
+    paused: Option<Moment>,
     next_call: Duration,
     /// Requests that it has seen.
     requests: usize,
@@ -51,6 +53,7 @@ impl Said {
             reason: off.or(trouble.map(|trouble| trouble.reason.to_string())),
             probe: view.probe_at,
             idle: view.status.queued == 0 && view.status.in_flight == 0,
+            paused: world.engine.status().counts.paused_until,
             next_call: view.next_call,
             requests,
         }
@@ -97,6 +100,7 @@ impl Promises {
                 changed: happened.changed.contains(&*name),
                 happened,
             };
+            watch.is_paused();
             watch.is_left_alone();
             watch.stays_off();
             watch.is_tried_by_itself();
@@ -121,6 +125,14 @@ struct Watch<'a> {
 impl Watch<'_> {
     fn starts(&self) -> impl Iterator<Item = &&Fact> {
         self.news.iter().filter(|fact| fact.is_start())
+    }
+
+    fn is_paused(&self) {
+        let Some(until) = self.before.paused.filter(|_| !self.happened.restarted) else {
+            return;
+        };
+        let early = self.starts().find(|fact| fact.at < until);
+        assert!(early.is_none(), "{self:?}: called before {until:?}");
     }
 
     fn is_left_alone(&self) {
@@ -164,7 +176,8 @@ impl Watch<'_> {
 
     fn is_tried_by_itself(&self) {
         let quiet = self.before.idle && !self.touched && !self.changed && !self.happened.asked;
-        if !quiet || self.happened.restarted {
+        // A pause that began meanwhile has put it off.
+        if !quiet || self.happened.restarted || self.happened.lost_by_us {
             return;
         }
         let first = self.starts().next();
@@ -191,7 +204,7 @@ impl Watch<'_> {
         if !alone || !self.before.idle {
             return;
         }
-        if self.news.iter().any(|fact| fact.is_about_caps()) {
+        if self.happened.lost_by_us || self.news.iter().any(|fact| fact.is_about_caps()) {
             return;
         }
         let possible = self.before.at + self.before.next_call;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use weir_engine::Kind;
 use weir_engine::dispatch::Moment;
 use weir_testkit::memory::Fault;
 use weir_testkit::zoo::indexer::Files;
@@ -13,6 +14,15 @@ use super::grabs::Fetched;
 use super::promises::Promises;
 use super::searches::{BROWSER, Browsed};
 use super::*;
+
+/// How long calls pause while our own network is down.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Calls of this run that our own network has failed.
+fn lost_by_us(world: &World) -> u64 {
+    let all = world.engine.upstreams(0, usize::MAX).into_iter();
+    all.map(|one| one.requests[Kind::OurNetwork as usize]).sum()
+}
 
 /// Everything there is.
 pub(super) struct Story {
@@ -62,6 +72,8 @@ pub(super) struct Happened {
     /// These lead elsewhere now, or have other limits.
     pub(super) changed: BTreeSet<&'static str>,
     pub(super) restarted: bool,
+    /// Our own network failed calls that ended in it.
+    pub(super) lost_by_us: bool,
 }
 
 /// `b` has few calls in five minutes, `c` few downloads in a month, and an address two downloads in a minute.
@@ -116,6 +128,7 @@ impl Story {
             asked: !self.asks.is_empty(),
             ..Happened::default()
         };
+        let lost = lost_by_us(&self.world);
         match step {
             Step::Ask(asks, waits) => {
                 if let ([ask], false) = (asks.as_slice(), happened.asked) {
@@ -140,6 +153,7 @@ impl Story {
                 self.download(*program, *link, *comes_back).await;
             }
             Step::Behave(whom, mood) => self.behave(*whom, *mood),
+            Step::Network(works) => self.network.set_down(!works),
             Step::Operate(whom, act) => {
                 happened.operated.insert(NAMES[*whom]);
                 self.operate(*whom, *act).await;
@@ -158,11 +172,13 @@ impl Story {
         }
         turn().await;
         self.hear();
+        happened.lost_by_us = lost_by_us(&self.world) != lost;
         self.look_at_records(&happened);
     }
 
     /// Everybody gets an answer, and everything is looked at, before and after a restart.
     pub(super) async fn end(mut self) {
+        self.network.set_down(false);
         for restart in [false, true] {
             if restart {
                 self.restart(SECOND).await;
@@ -183,8 +199,23 @@ impl Story {
         self.world.front.stop(SECOND).await;
     }
 
+    /// Whoever was turned away while calls pause was told to come back when they do not.
+    fn hold_to_what_was_told(&self) {
+        let Some(until) = self.world.engine.status().counts.paused_until else {
+            return;
+        };
+        let heard = self.heard.iter().flatten();
+        let turned_away = heard.filter(|one| one.began > until - PAUSE && one.reply.status == 429);
+        for one in turned_away {
+            let told = one.reply.retry_after.as_deref().expect("a time");
+            let told = Duration::from_secs(told.parse().expect("seconds"));
+            assert!(told >= one.ended.until(until), "{until:?}: {one:?}");
+        }
+    }
+
     fn look_at_records(&mut self, happened: &Happened) {
         let new = self.book.look(&self.world);
+        self.hold_to_what_was_told();
         let (world, indexers) = (&self.world, &self.indexers);
         self.promises.look(world, indexers, happened, &new);
     }

@@ -13,6 +13,8 @@ pub(super) struct Views {
     pub(super) indexers: Vec<View>,
     /// Decisions of the front itself.
     own: Vec<Value>,
+    /// Whether our own network is down, and until when calls pause.
+    network: (bool, Option<Moment>),
     list: Value,
     list_page: String,
     overview: String,
@@ -66,6 +68,10 @@ impl Views {
         let views = Self {
             indexers,
             own,
+            network: {
+                let figures = world.engine.status();
+                (figures.network_down, figures.counts.paused_until)
+            },
             list: world.json("/api/v1/upstreams?limit=500").await,
             list_page: world.get("/upstreams").await.body,
             overview: world.get("/").await.body,
@@ -92,6 +98,7 @@ impl Views {
         }
         self.text_stats_agree();
         self.summaries_agree();
+        self.network_agrees();
         self.newest_decisions_agree();
     }
 
@@ -189,6 +196,36 @@ impl Views {
             });
             assert!(next.any(|words| self.overview.contains(&words)), "{exact}");
         }
+    }
+
+    /// While our own network is down everybody is told so, and a record tells of it.
+    fn network_agrees(&self) {
+        const SAYS: &str = "fault is in our own network.";
+        let (is_down, paused) = self.network;
+        let told = self.metrics["weir_network_down{front=\"search\"}"];
+        assert_eq!(told, f64::from(u8::from(is_down)));
+        assert_eq!(self.status["fronts"][0]["network_down"], is_down);
+        let (_, headline) = self
+            .overview
+            .split_once("<h1 id=\"headline\"")
+            .expect("a headline");
+        let (headline, _) = headline.split_once("</h1>").expect("its end");
+        assert_eq!(headline.contains(SAYS), is_down, "{headline}");
+        assert_eq!(self.list_page.contains(SAYS), is_down, "{}", self.list_page);
+        if !is_down {
+            return;
+        }
+        match paused.map(exact) {
+            Some(until) => assert!(headline.contains(&until), "{until}: {headline}"),
+            None => assert!(headline.contains("The next call will show"), "{headline}"),
+        }
+        let mut own = self.own.iter();
+        let record = own.find(|row| row["kind"] == "our_network");
+        let sentence = record.and_then(|record| record["sentence"].as_str());
+        assert!(
+            sentence.is_some_and(|words| words.contains(SAYS)),
+            "{record:?}"
+        );
     }
 
     /// The overview lists the newest ten of all, in the same words.

@@ -123,6 +123,8 @@ impl Week {
         let is_called = reason.starts_with("it has not answered yet");
         let failed = searches.iter().rev().find(|at| **at >= began);
         let wanted = |row: &&Value| match (is_called, failed) {
+            // No call reaches anybody.
+            _ if self.is_cut_off => row["kind"] == "started" || row["kind"] == "skipped",
             (true, _) => row["kind"] == "started" || row["kind"] == "skipped",
             (false, Some(_)) => row["kind"] != "waits",
             (false, None) => row["kind"] == "skipped",
@@ -148,6 +150,9 @@ impl Week {
         if !is_called && row["kind"] == "skipped" || reply.status == 429 {
             let got = got.to_lowercase();
             assert!(sentence.to_lowercase().contains(&got), "{got}: {sentence}");
+        }
+        if self.is_cut_off {
+            return self.why_cut_off(name, row, (reason, until)).await;
         }
         let at: jiff::Timestamp = row["at"].as_str().expect("a time").parse().expect("a time");
         let at = Moment(u64::try_from(at.as_nanosecond()).expect("of this century"));
@@ -223,6 +228,54 @@ impl Week {
         self.assert_on_page(name, what, sentence).await;
     }
 
+    /// While our own network is away a call says that it could not be made, or that it waits for that; and a record of the
+    /// front says why nobody is blamed.
+    async fn why_cut_off(&mut self, name: &str, row: &Value, told: (&str, Option<String>)) {
+        let (reason, until) = told;
+        let (reason, _) = reason.split_once("; answered").unwrap_or((reason, ""));
+        let sentence = row["sentence"].as_str().expect("a sentence");
+        let why = match row["kind"] == "skipped" {
+            true => {
+                assert!(
+                    reason.starts_with("calls pause: our own network is down. Next try in "),
+                    "{reason}"
+                );
+                assert_eq!(row["reason"], "our_network", "{row}");
+                let paused = self.world.engine.status().counts.paused_until;
+                let paused = exact(paused.expect("calls pause"));
+                assert_eq!(row["until"], paused.as_str(), "{row}");
+                if let Some(until) = until {
+                    assert_eq!(until[..19], paused[..19], "{row}");
+                }
+                "because our own network is down"
+            }
+            false => reason,
+        };
+        assert!(sentence.contains(why), "{why}: {sentence}");
+        let own = self
+            .world
+            .json("/api/v1/decisions?front=search&limit=500")
+            .await;
+        let mut own = own["decisions"].as_array().expect("a list").iter();
+        let record = own
+            .find(|row| row["kind"] == "our_network")
+            .expect("a record of the outage");
+        let words = record["sentence"].as_str().expect("a sentence");
+        assert!(
+            words.contains("upstreams failed at once, so the fault is in our own network."),
+            "{words}"
+        );
+        let status = self.world.view(name).status;
+        assert_eq!((status.failures, status.rung), (0, 0), "nobody is blamed");
+        self.asked.outage += 1;
+        let what = if row["kind"] == "skipped" {
+            "skipped"
+        } else {
+            ""
+        };
+        self.assert_on_page(name, what, sentence).await;
+    }
+
     /// A call that was made and failed says how, and the indexer knows that it did.
     fn assert_failed(&self, whom: usize, at: Moment, sentence: &str, is_called: bool) {
         let seen = self.world.moments(&self.indexers[whom].searches());
@@ -248,6 +301,10 @@ impl Week {
             let Some((_, wait)) = sentence.split_once(" after ") else {
                 continue;
             };
+            if wait.contains("waiting for our own network") {
+                assert!(self.is_cut_off, "{sentence}");
+                continue;
+            }
             let at: jiff::Timestamp = row["at"].as_str().expect("a time").parse().expect("a time");
             let at = Moment(u64::try_from(at.as_nanosecond()).expect("of this century"));
             let calls = self.world.moments(&self.indexers[whom].searches());
