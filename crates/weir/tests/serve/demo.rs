@@ -23,12 +23,17 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) fn start() -> Self {
+        Self::start_by(&mut Command::new(env!("CARGO_BIN_EXE_weir")))
+    }
+
+    /// The same, by a command that runs the program with its arguments.
+    fn start_by(command: &mut Command) -> Self {
         let home = TempDir::new().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.arg("demo").current_dir(home.path()).env_clear();
-        // What is set for a real one is not for this one.
+        // Programs that prepare the ground for it are found; what is set for a real one is not for this one.
+        command.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin");
         command.env("WEIR_WEB__LISTEN", "nonsense");
-        let mut weir = Weir::run(&mut command).unwrap();
+        let mut weir = Weir::run(command).unwrap();
         weir.line("Demo: upstreams and clients are made up.");
         let url = weir.line("http://");
         let (_, url) = url.split_once("http://").unwrap();
@@ -284,4 +289,62 @@ fn a_demo_shows_live_and_true_pages_and_leaves_nothing_behind() {
         assert!(!place.exists(), "{} is still there", place.display());
     }
     assert_eq!(demo.home.path().read_dir().unwrap().count(), 0);
+}
+
+/// A line of a table of counters, by its name: those of IPv4 have names in one line and numbers in the next.
+fn counter(table: &str, name: &str) -> u64 {
+    let rows: Vec<Vec<&str>> = (table.lines())
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let found = rows.iter().enumerate().find_map(|(at, row)| {
+        let place = row.iter().position(|word| *word == name)?;
+        let number = match row.first() {
+            Some(&"Ip:") => rows.get(at + 1)?.get(place)?,
+            _ => row.get(place + 1)?,
+        };
+        number.parse().ok()
+    });
+    found.unwrap_or_else(|| panic!("no {name} in {table}"))
+}
+
+/// On a machine that has itself and nothing else, all of it works, and nothing was ever sent anywhere else.
+#[test]
+fn a_demo_needs_no_network_and_little_work_for_its_link() {
+    let mut alone = Command::new("unshare");
+    alone.args(["--map-root-user", "--net", "--", "sh", "-c"]);
+    alone.arg("ip link set lo up && exec \"$@\"").arg("sh");
+    let mut demo = Demo::start_by(alone.arg(env!("CARGO_BIN_EXE_weir")));
+    let place = PathBuf::from(format!("/proc/{}", demo.weir.child.id()));
+    let read = |name: &str| std::fs::read_to_string(place.join(name)).unwrap();
+    // How long that takes is the machine's; what it does until then is ours: hundredths of a second on a processor.
+    let stat = read("stat");
+    let (_, stat) = stat.rsplit_once(") ").unwrap();
+    let work = stat.split(' ').skip(11).take(2);
+    let work: u64 = work.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    assert!(work < 300, "{work} hundredths of a second of work");
+
+    // Upstreams of all kinds answer.
+    let mut waits: BTreeSet<&str> =
+        ["brook", "canal", "meadow", "beacon", "quarry", "springs"].into();
+    while !waits.is_empty() {
+        let line = demo.weir.line("Untried => ");
+        waits.retain(|name| !line.contains(&format!("Open upstream=\"{name}\"")));
+    }
+    assert_eq!(counter(&read("net/snmp"), "OutNoRoutes"), 0);
+    assert_eq!(counter(&read("net/snmp6"), "Ip6OutNoRoutes"), 0);
+    let mut sockets = 0;
+    for table in ["net/tcp", "net/udp"] {
+        for line in read(table).lines().skip(1) {
+            let ends: Vec<&str> = line.split_whitespace().skip(1).take(2).collect();
+            let here = |end: &str| end.starts_with("0100007F:") || end == "00000000:0000";
+            assert!(ends.iter().all(|end| here(end)), "{table}: {line}");
+            sockets += 1;
+        }
+    }
+    assert!(sockets > 5, "its own upstreams listen there");
+    for table in ["net/tcp6", "net/udp6"] {
+        assert_eq!(read(table).lines().count(), 1, "{table}: {}", read(table));
+    }
+    demo.weir.signal("TERM");
+    assert!(demo.weir.end().0.success());
 }

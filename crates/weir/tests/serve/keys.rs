@@ -193,9 +193,33 @@ fn on_a_full_disk_signing_in_and_out_says_why_it_fails() {
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
     assert!(refused.contains(full), "{refused}");
     let page = browse("GET /", &session, &[]);
-    let refused = browse("POST /sign-out", &session, &[("csrf", &token(&page))]);
+    let csrf = token(&page);
+    let refused = browse("POST /sign-out", &session, &[("csrf", &csrf)]);
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
     assert!(refused.contains(full), "{refused}");
+    // Nor does a session end for others.
+    let (_, one) = browse("GET /settings/access", &session, &[])
+        .split_once("action=\"/settings/access/sessions/")
+        .map(|(_, rest)| ((), rest.split('"').next().unwrap().to_owned()))
+        .unwrap();
+    for path in [&*one, "end"] {
+        let line = format!("POST /settings/access/sessions/{path}");
+        let refused = browse(&line, &session, &[("csrf", &csrf), ("keep", "")]);
+        assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+        assert!(refused.contains(full), "{refused}");
+        let still = browse("GET /settings/access", &session, &[]);
+        assert!(still.starts_with("HTTP/1.1 200"), "{still}");
+    }
+    // The first steps close at once, and again after a restart.
+    assert!(page.contains("First steps"), "{page}");
+    let closed = browse("POST /first-run/close", &session, &[("csrf", &csrf)]);
+    assert!(closed.starts_with("HTTP/1.1 303"), "{closed}");
+    assert!(!browse("GET /", &session, &[]).contains("First steps"));
+    weir.limit_files("unlimited");
+    let line = format!("POST /settings/access/sessions/{one}");
+    let ended = browse(&line, &session, &[("csrf", &csrf)]);
+    assert!(ended.starts_with("HTTP/1.1 303"), "{ended}");
+    assert!(!browse("GET /settings/access", &session, &[]).starts_with("HTTP/1.1 200"));
 }
 
 #[test]
