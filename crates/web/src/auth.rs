@@ -407,7 +407,9 @@ impl Doorkeeper {
         let ended = self
             .file
             .write_durable(move |tx| sessions.end(tx, &id, now))
-            .await?;
+            .await;
+        // Whoever is told that nothing was changed is still signed in.
+        let ended = ended.inspect_err(|_| self.sessions.reload(&self.file))?;
         self.told_ended(&ended).await;
         Ok(())
     }

@@ -151,12 +151,6 @@ impl Doorkeeper {
         .collect()
     }
 
-    /// Ends one session.
-    pub(crate) async fn end_session(&self, id: Hash) -> Result<(), Error> {
-        let ended = self.sign_out(id).await;
-        ended.inspect_err(|_| self.sessions.reload(&self.file))
-    }
-
     /// Ends all sessions but perhaps one; how many there were.
     pub(crate) async fn end_sessions(&self, but: Option<Hash>) -> Result<usize, Error> {
         let (sessions, now) = (self.sessions.clone(), self.clock.now().as_second());

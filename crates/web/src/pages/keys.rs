@@ -379,7 +379,7 @@ async fn end_session(app: &App, id: &str) -> Result<bool, Failure> {
     let Some((session, _)) = found else {
         return Ok(false);
     };
-    app.keeper().end_session(session.id).await?;
+    app.keeper().sign_out(session.id).await?;
     Ok(true)
 }
 

@@ -337,7 +337,9 @@ fn a_demo_needs_no_network_and_little_work_for_its_link() {
         for line in read(table).lines().skip(1) {
             let ends: Vec<&str> = line.split_whitespace().skip(1).take(2).collect();
             let here = |end: &str| end.starts_with("0100007F:") || end == "00000000:0000";
-            assert!(ends.iter().all(|end| here(end)), "{table}: {line}");
+            // What asks trackers over UDP may hear from any address.
+            let asks = table == "net/udp" && ends[0].starts_with("00000000:");
+            assert!((here(ends[0]) || asks) && here(ends[1]), "{table}: {line}");
             sockets += 1;
         }
     }

@@ -198,10 +198,11 @@ fn on_a_full_disk_signing_in_and_out_says_why_it_fails() {
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
     assert!(refused.contains(full), "{refused}");
     // Nor does a session end for others.
-    let (_, one) = browse("GET /settings/access", &session, &[])
+    let listed = browse("GET /settings/access", &session, &[]);
+    let (_, one) = listed
         .split_once("action=\"/settings/access/sessions/")
-        .map(|(_, rest)| ((), rest.split('"').next().unwrap().to_owned()))
-        .unwrap();
+        .unwrap_or_else(|| panic!("no session in {listed}"));
+    let one = one.split('"').next().unwrap().to_owned();
     for path in [&*one, "end"] {
         let line = format!("POST /settings/access/sessions/{path}");
         let refused = browse(&line, &session, &[("csrf", &csrf), ("keep", "")]);
