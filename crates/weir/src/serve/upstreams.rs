@@ -22,7 +22,7 @@ use self::import::ImportList;
 use self::kept::Kept;
 use self::tries::Tries;
 use super::reload::Running;
-use super::reload::saving::{Edit, NotSaved};
+use super::reload::saving::{Edit, EntryPlace, NotSaved};
 use crate::added::Kind;
 
 /// What the pages and the API work with.
@@ -98,6 +98,12 @@ impl Editor {
     async fn save(&self, edit: Edit) -> Result<Vec<String>, NotSaved> {
         let running = self.0.running.clone();
         aside(move || running.save(&edit)).await
+    }
+
+    /// Where the entry of an upstream is; files may have to be read for that.
+    async fn entry(&self, kind: Kind, name: &str) -> Result<Option<EntryPlace>, NotSaved> {
+        let (running, name) = (self.0.running.clone(), name.to_owned());
+        aside(move || running.entry(kind, &name)).await
     }
 
     /// Calls the upstream for real, as it would be saved.

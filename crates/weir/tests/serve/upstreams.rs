@@ -331,7 +331,9 @@ fn one_that_runs_is_not_said_to_be_gone_while_the_file_has_mistakes() {
     for page in ["edit", "remove"] {
         let page = ask(rig.web, &format!("GET /upstreams/search/a/{page}"), KEY);
         assert!(page.contains(place), "{page}");
-        assert!(!page.starts_with("HTTP/1.1 404"), "{page}");
+        assert!(page.starts_with("HTTP/1.1 422"), "{page}");
+        // A form that shows nothing of the entry would erase it when the file is right again.
+        assert!(!page.contains("_revision"), "{page}");
     }
     let (status, problem) = get(rig.web, "GET /api/v1/upstreams/search/a/entry");
     assert_eq!(status, 422, "{problem}");
@@ -356,8 +358,12 @@ fn one_that_runs_is_not_said_to_be_gone_while_the_file_has_mistakes() {
     assert!(refused.contains("value=\"7\""), "{refused}");
     assert_eq!(hidden(&refused, "_revision"), seen);
 
-    // The same form again when the file is right.
-    std::fs::write(&path, good).unwrap();
+    // The same form again when the file is right. One that has shown no entry replaces none.
+    std::fs::write(&path, good.clone()).unwrap();
+    let empty = [("name", "a"), ("url", url), ("_revision", "")];
+    let refused = submit(&rig, "/upstreams/search/a/edit", &empty);
+    assert!(refused.starts_with("HTTP/1.1 409"), "{refused}");
+    assert_eq!(file(&rig), good);
     let saved = submit(&rig, "/upstreams/search/a/edit", &change);
     assert!(saved.starts_with("HTTP/1.1 303"), "{saved}");
     assert!(file(&rig).contains("api_key: the-k3y\n      priority: 7"));

@@ -168,7 +168,7 @@ async fn add(
     let kind = kind(&front)?;
     let draft = Draft::of_json(kind, &entry).map_err(wrong)?;
     let names = editor.save(Edit::Add(draft)).await.map_err(failure)?;
-    let answer = editor.written(kind, names.first(), "was added");
+    let answer = editor.written(kind, names.first(), "was added").await;
     Ok((StatusCode::CREATED, answer).into_response())
 }
 
@@ -185,9 +185,8 @@ async fn change(
         draft,
     };
     let names = editor.save(edit).await.map_err(failure)?;
-    Ok(editor
-        .written(kind, names.first(), "was changed")
-        .into_response())
+    let answer = editor.written(kind, names.first(), "was changed").await;
+    Ok(answer.into_response())
 }
 
 async fn remove(
@@ -212,7 +211,7 @@ async fn show(
     Path((front, name)): Path<(String, String)>,
 ) -> Result<Json<Value>, Failure> {
     let kind = kind(&front)?;
-    let place = editor.0.running.entry(kind, &name).map_err(failure)?;
+    let place = editor.entry(kind, &name).await.map_err(failure)?;
     let place = place.ok_or_else(unknown)?;
     let (mut values, mut secrets) = (Map::new(), Vec::new());
     let (editable, revision, sentence) = match place {
@@ -289,9 +288,9 @@ async fn try_out(
 }
 
 impl Editor {
-    fn written(&self, kind: Kind, name: Option<&String>, what: &str) -> Json<Value> {
+    async fn written(&self, kind: Kind, name: Option<&String>, what: &str) -> Json<Value> {
         let name = name.map_or("", String::as_str);
-        let revision = match self.0.running.entry(kind, name) {
+        let revision = match self.entry(kind, name).await {
             Ok(Some(EntryPlace::Added { revision, .. })) => revision,
             _ => String::new(),
         };

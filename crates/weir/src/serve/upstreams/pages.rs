@@ -142,7 +142,7 @@ pub(super) async fn edit(
 ) -> Result<Response, Failure> {
     let kind = kind(&front)?;
     let mut draft = Draft::new(kind);
-    match editor.0.running.entry(kind, &name) {
+    match editor.entry(kind, &name).await {
         Ok(None) => Err(unknown(kind)),
         Ok(Some(EntryPlace::Own(origin))) => Ok(editor.own(&visitor, kind, &name, &origin)),
         Ok(Some(EntryPlace::Added { entry, revision })) => {
@@ -152,13 +152,10 @@ pub(super) async fn edit(
                 }
             }
             let form = (Some(revision), FormTrouble::default());
-            Ok(editor.form_to_change(&visitor, &name, &draft, form))
+            Ok(editor.form_to_change(&visitor, &name, &draft, form).await)
         }
-        Err(why) => {
-            draft.set("name", &name);
-            let form = (None, FormTrouble::of(why));
-            Ok(editor.form_to_change(&visitor, &name, &draft, form))
-        }
+        // Without what is saved the form would be empty, and saving it would erase the entry.
+        Err(why) => Err(failure(why)),
     }
 }
 
@@ -189,7 +186,8 @@ pub(super) async fn save_changed(
             Err(not_saved) => FormTrouble::of(not_saved),
         },
     };
-    Ok(editor.form_to_change(&visitor, &name, &draft, (revision, trouble)))
+    let form = (revision, trouble);
+    Ok(editor.form_to_change(&visitor, &name, &draft, form).await)
 }
 
 /// `GET /upstreams/{front}/{name}/remove`.
@@ -198,7 +196,10 @@ pub(super) async fn ask_to_remove(
     Path((front, name)): Path<(String, String)>,
     visitor: Visitor,
 ) -> Result<Response, Failure> {
-    editor.removal(&visitor, kind(&front)?, &name, &Removal::default())
+    let removal = Removal::default();
+    editor
+        .removal(&visitor, kind(&front)?, &name, &removal)
+        .await
 }
 
 /// `POST /upstreams/{front}/{name}/remove`.
@@ -213,20 +214,20 @@ pub(super) async fn remove(
     let given = value(&sent, "confirm").trim();
     let revision = Some(value(&sent, "_revision").to_owned());
     let revision = revision.filter(|revision| !revision.is_empty());
-    let again = |mistake: String, status: StatusCode| {
+    let again = async |mistake: String, status: StatusCode| {
         let removal = Removal {
             given,
             mistake: Some(mistake),
             // Whoever is told of a change decides again.
             seen: revision.clone().filter(|_| status != StatusCode::CONFLICT),
         };
-        let mut page = editor.removal(&visitor, kind, &name, &removal)?;
+        let mut page = editor.removal(&visitor, kind, &name, &removal).await?;
         *page.status_mut() = status;
         Ok(page)
     };
     if given != name {
         let mistake = format!("Type {name} to remove it. Nothing was changed.");
-        return again(mistake, StatusCode::UNPROCESSABLE_ENTITY);
+        return again(mistake, StatusCode::UNPROCESSABLE_ENTITY).await;
     }
     let edit = Edit::Remove {
         kind,
@@ -240,14 +241,15 @@ pub(super) async fn remove(
             "Somebody has changed this entry since you opened the page. Nothing was removed; look at it, then decide again."
                 .to_owned(),
             StatusCode::CONFLICT,
-        ),
+        )
+        .await,
         Err(not_saved) => {
             let trouble = FormTrouble::of(not_saved);
             let mut sentence = trouble.sentence.unwrap_or_default();
             for detail in trouble.details {
                 sentence += &format!(" {detail}");
             }
-            again(sentence, trouble.status)
+            again(sentence, trouble.status).await
         }
     }
 }
@@ -263,10 +265,10 @@ impl Editor {
         if let Some(secrets) = kept {
             draft.fill(&secrets);
         }
-        let revision = value(&sent, "_revision").to_owned();
         SentForm {
             draft,
-            revision: (!revision.is_empty()).then_some(revision),
+            // Whoever was shown no entry replaces none.
+            revision: Some(value(&sent, "_revision").to_owned()),
             tries: value(&sent, "_do") == "try",
             forgotten,
         }
@@ -300,7 +302,7 @@ impl Editor {
         self.form(visitor, draft, &trouble, about)
     }
 
-    fn form_to_change(
+    async fn form_to_change(
         &self,
         visitor: &Visitor,
         name: &str,
@@ -309,7 +311,7 @@ impl Editor {
     ) -> Response {
         let kind = draft.kind;
         // What was typed is not lost with the entry.
-        let (saved, revision) = match self.0.running.entry(kind, name) {
+        let (saved, revision) = match self.entry(kind, name).await {
             Ok(Some(EntryPlace::Added { entry, revision })) => {
                 // Only whoever was shown a change may replace it.
                 let seen = seen.filter(|_| !trouble.changed);
@@ -405,14 +407,14 @@ impl Editor {
         visitor.show(&format!("{name} · Upstreams"), &page)
     }
 
-    fn removal(
+    async fn removal(
         &self,
         visitor: &Visitor,
         kind: Kind,
         name: &str,
         removal: &Removal<'_>,
     ) -> Result<Response, Failure> {
-        match self.0.running.entry(kind, name).map_err(failure)? {
+        match self.entry(kind, name).await.map_err(failure)? {
             None => Err(unknown(kind)),
             Some(EntryPlace::Own(origin)) => Ok(self.own(visitor, kind, name, &origin)),
             Some(EntryPlace::Added { revision, .. }) => {
