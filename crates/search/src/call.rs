@@ -283,15 +283,16 @@ impl ProbeCall {
             // Room for one request: that is the one that proves most.
             None if !permit.has_room(Budget::Side) => Arc::new(Abilities::assumed(model.wall())),
             None => {
-                let known = match caps(model, indexer).await {
-                    Ok(known) => known,
-                    // It answers, so it can be searched.
+                let read = caps(model, indexer).await;
+                // It answers, so it can be searched; whether it has a feed shows when that is asked for.
+                let known = match &read {
+                    Ok(known) => known.clone(),
                     Err(fault) if fault.is_no_caps() => Arc::new(Abilities::assumed(model.wall())),
-                    Err(fault) => return Err(fault),
+                    Err(fault) => return Err(fault.clone()),
                 };
                 // The engine has counted one request, and the next one counts as well.
                 if !permit.another(Budget::Side).await {
-                    return Ok(());
+                    return read.map(drop);
                 }
                 known
             }

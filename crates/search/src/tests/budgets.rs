@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 
 use axum::http::Method;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use weir_engine::dispatch::policy::Window;
 
 use super::*;
@@ -54,6 +56,35 @@ async fn a_first_probe_makes_no_second_request_that_does_not_fit() {
         assert_eq!(indexers[0].searches().len(), 1);
         assert_eq!(world.windows()[0].1, calls);
     }
+}
+
+/// It assumes what one can do that does not say so, but that the page is not there is no answer.
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_got_no_further_than_a_missing_page_has_failed() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut server = network.listen(indexers[0].address());
+    let mut before = quick(&indexers);
+    before.indexers[0].per_day = limit(2);
+    let mut after = before.clone();
+    after.indexers[0].per_day = limit(1);
+    let world = World::new(network.ground(), &before);
+    let probe = "/api/v1/upstreams/search/a/probe";
+    let headers = [("x-api-key", KEY)];
+    // There was room for a second request when it began, and is none when it has its first answer.
+    let answer = async {
+        let mut client = server.accept().await.expect("a connection");
+        client.read_u8().await.expect("a request");
+        world.reload(&after);
+        let missing = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
+        client.write_all(missing).await.expect("it is read");
+        client
+    };
+    let (reply, _client) = tokio::join!(world.submit(Method::POST, probe, &headers, ""), answer);
+    let body: Value = serde_json::from_str(&reply.body).expect("JSON");
+    assert_eq!(body["result"], "failed", "{body}");
+    let words = body["sentence"].as_str().expect("a sentence");
+    assert!(words.contains("it answered 404"), "{words}");
 }
 
 #[tokio::test(start_paused = true)]
