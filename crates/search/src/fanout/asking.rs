@@ -265,17 +265,20 @@ impl<'a> Asking<'a> {
                 biased;
                 ended = &mut *follower => return Some(ended),
                 (wait, why) = &mut put_off, if !*told => {
-                    if follower.is_called() {
-                        put_off.set(follower.put_off(deadline));
-                        continue;
-                    }
-                    *told = true;
                     let hold_max = self.rules.hold_max;
                     let is_hopeless = wait > hold_max;
                     let skip = skip(why, wait, is_hopeless.then_some(hold_max));
-                    if let Some(told) = follower.miss(skip, asked.instead()) {
-                        self.set_skipped(&told, class);
-                    }
+                    let skipped = match follower.is_called() {
+                        true => None,
+                        false => follower.miss(skip, asked.instead()),
+                    };
+                    // Its call began, or ended, since its turn was looked at: it is waited for as before.
+                    let Some(skipped) = skipped else {
+                        put_off.set(follower.put_off(deadline));
+                        continue;
+                    };
+                    *told = true;
+                    self.set_skipped(&skipped, class);
                     if is_hopeless {
                         return None;
                     }
