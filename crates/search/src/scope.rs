@@ -22,13 +22,13 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// All indexers, of one protocol or of both.
     /// What programs show of it.
     pub(crate) fn title(&self) -> String {
         let demo = if self.is_demo { " (demo)" } else { "" };
         format!("Weir{demo}: {}", self.name)
     }
 
+    /// All indexers, of one protocol or of both.
     pub(crate) fn all(model: &Model, protocol: Option<Protocol>) -> Self {
         let (name, indexers) = match protocol {
             Some(Protocol::Torrent) => ("all torrent indexers", model.all_of(Protocol::Torrent)),
