@@ -31,6 +31,12 @@ impl Engine {
     /// its new name.
     pub(crate) fn rename(&self, upstream: UpstreamId, name: &str) {
         self.shared.with(|state, _, _| {
+            // Calls to one that had the name until now may still be under way.
+            for gone in state.sides.iter_mut().filter(|side| side.gone) {
+                if *gone.name == *name {
+                    gone.name = "".into();
+                }
+            }
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
                 side.name = name.into();
                 side.records.changed = true;

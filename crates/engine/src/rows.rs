@@ -25,8 +25,6 @@ use self::translate::{Skew, Translated};
 
 /// A wall clock that has moved this much against ours was set.
 const SET: i64 = 1_000_000_000;
-/// Long before anything that is kept.
-const LONG_AGO: Wall = Wall(0);
 
 /// Says what time it is.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
@@ -49,6 +47,8 @@ struct Book {
     /// Entries from before this start, until those that are still wanted have been put back.
     old_agenda: Vec<u64>,
     next_id: u64,
+    /// What is written together, while that gathers.
+    held: Option<Vec<Change>>,
 }
 
 /// What was kept for one upstream.
@@ -168,7 +168,7 @@ impl Rows {
                 });
             }
         }
-        self.save(changes);
+        self.save(&mut book, changes);
     }
 
     /// What is kept for upstreams, for those that come back while Weir is running. Blocks.
@@ -194,59 +194,47 @@ impl Rows {
     }
 
     /// Gives upstreams of the `engine` other names, and what is kept of them with it. Nothing is left under the old names:
-    /// whoever has one of them later is another upstream. Blocks until all of it is on the disk.
+    /// whoever has one of them later is another upstream. It is written at once or not at all, so that nothing is lost where
+    /// names change hands, whenever Weir is killed. Blocks until all of it is on the disk.
     pub(crate) fn rename(&self, engine: &Engine, renamed: &[Renamed]) {
-        // What somebody else left under a new name, who had it before.
-        self.forget(renamed.iter().map(|one| &one.to));
-        self.rename_agenda(renamed);
+        self.begin_renaming(renamed);
         for one in renamed {
             engine.rename(one.upstream, &one.to);
         }
-        // First this, then the end of the old rows: a crash in between loses nothing.
         engine.hand_over();
-        let free = |name: &&Arc<str>| !renamed.iter().any(|one| one.to == **name);
-        self.forget(renamed.iter().map(|one| &one.from).filter(free));
+        let mut book = self.book.lock();
+        let changes = book.held.take().unwrap_or_default();
+        self.save(&mut book, changes);
+        drop(book);
+        if let Err(error) = self.state.flush() {
+            tracing::warn!(front = self.front, %error, "the state of renamed upstreams is not written yet");
+        }
     }
 
-    fn rename_agenda(&self, renamed: &[Renamed]) {
+    /// Clears the old names, and what somebody else left under the new ones. From now on, changes wait for those that follow.
+    fn begin_renaming(&self, renamed: &[Renamed]) {
         let mut book = self.book.lock();
-        let mut changes = Vec::new();
+        let mut held = Vec::new();
+        for name in renamed.iter().flat_map(|one| [&one.from, &one.to]) {
+            if book.upstreams.remove(name).is_some() {
+                held.push(Change::Cleared(name.clone()));
+            }
+        }
         for (_, row) in book.agenda.values_mut() {
             if let Some(one) = renamed.iter().find(|one| one.from == row.upstream) {
                 row.upstream = one.to.clone();
-                changes.push(Change::Scheduled(row.clone()));
+                held.push(Change::Scheduled(row.clone()));
             }
         }
-        self.save(changes);
+        book.held = Some(held);
     }
 
-    /// Removes all that is kept under these names. Blocks.
-    fn forget<'a>(&self, names: impl Iterator<Item = &'a Arc<str>>) {
-        let mut book = self.book.lock();
-        let kept = names.filter(|name| book.upstreams.remove(*name).is_some());
-        let changes: Vec<Change> = kept
-            .map(|name| Change::Upstream {
-                name: name.clone(),
-                row: state::UpstreamRow {
-                    gone: Some(LONG_AGO),
-                    ..state::UpstreamRow::default()
-                },
-            })
-            .collect();
-        drop(book);
+    fn save(&self, book: &mut Book, changes: Vec<Change>) {
         if changes.is_empty() {
             return;
         }
-        self.save(changes);
-        let before = Wall(LONG_AGO.0 + 1);
-        let forgotten = self.state.flush();
-        if let Err(error) = forgotten.and_then(|()| self.state.forget(before)) {
-            tracing::warn!(front = self.front, %error, "the saved state of a renamed upstream is still there under its former name");
-        }
-    }
-
-    fn save(&self, changes: Vec<Change>) {
-        if changes.is_empty() {
+        if let Some(held) = &mut book.held {
+            held.extend(changes);
             return;
         }
         if let Err(error) = self.state.save(self.front, changes) {
@@ -348,7 +336,7 @@ impl Keeper for Rows {
                 },
             });
         }
-        self.save(changes);
+        self.save(&mut book, changes);
     }
 }
 

@@ -21,6 +21,7 @@ use crate::tally::{Kind, Latency, Requests};
 /// One upstream.
 #[derive(Debug)]
 pub(crate) struct Side {
+    /// Empty if it was removed and another has been renamed to what it was called.
     pub(crate) name: Arc<str>,
     pub(crate) time_out: Duration,
     /// It was removed.
@@ -232,6 +233,13 @@ pub(crate) fn heir(sides: &[Side], upstream: UpstreamId) -> UpstreamId {
         upstream = heir;
     }
     upstream
+}
+
+impl Side {
+    /// Whether what happened to it is kept under its name.
+    pub(crate) fn owns_its_name(&self) -> bool {
+        self.heir.is_none() && !self.name.is_empty()
+    }
 }
 
 impl state::State {

@@ -379,7 +379,7 @@ impl State {
         }
         self.settle_all_calls();
         // One that was removed may still have had a call under way.
-        let latest = self.sides.iter_mut().filter(|side| side.heir.is_none());
+        let latest = self.sides.iter_mut().filter(|side| side.owns_its_name());
         let mut pasts: Vec<KeptPast> = latest
             .filter_map(|side| {
                 let records = side

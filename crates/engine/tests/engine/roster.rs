@@ -3,12 +3,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use weir_engine::dispatch::Availability;
 use weir_engine::dispatch::UpstreamId;
 use weir_engine::dispatch::policy::Quota;
-use weir_engine::{Joining, Listed, Outward, Reconciled, Restored, Roster, Rows};
+use weir_engine::{
+    Joining, Kind, Listed, Outcome, Outward, Reconciled, Restored, RestoredUpstream, Roster, Rows,
+    Timeline, WallClock,
+};
+use weir_store::state::{Change, Kept, MemoryState, State, Wall};
 use weir_testkit::memory::Network;
 
 use crate::kit::*;
@@ -241,6 +246,98 @@ async fn names_that_change_hands_take_nothing_with_them() {
         &after.named("c").unwrap(),
         &after.named("b").unwrap(),
     );
+}
+
+/// A disk that is written to when it has time.
+#[derive(Default)]
+struct SlowDisk {
+    written: MemoryState,
+    waiting: Mutex<Vec<(String, Vec<Change>)>>,
+}
+
+impl State for SlowDisk {
+    fn load(&self, front: &str, now: Wall) -> Result<Kept, weir_store::Error> {
+        self.flush()?;
+        self.written.load(front, now)
+    }
+
+    fn save(&self, front: &str, changes: Vec<Change>) -> Result<(), weir_store::Error> {
+        self.waiting.lock().push((front.to_owned(), changes));
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), weir_store::Error> {
+        for (front, changes) in std::mem::take(&mut *self.waiting.lock()) {
+            self.written.save(&front, changes)?;
+        }
+        Ok(())
+    }
+
+    fn forget(&self, before: Wall) -> Result<usize, weir_store::Error> {
+        self.flush()?;
+        self.written.forget(before)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_are_swapped_are_on_the_disk_when_that_is_done() {
+    let disk = Arc::new(SlowDisk::default());
+    let timeline = Timeline::starting_at(SystemTime::UNIX_EPOCH + secs(1_800_000_000));
+    let clock: WallClock = Arc::new(move || timeline.wall(timeline.now()));
+    let load = || Rows::load("test", disk.clone(), timeline, clock.clone()).expect("a disk");
+    let (rows, restored) = load();
+    let keeper = rows.clone();
+    let desk = Desk::with(policy(), |options| {
+        options.timeline = timeline;
+        options.keeper = Some(keeper);
+    });
+    let roster = roster(&desk, rows, restored);
+    set(&roster, &[server("a", "x"), server("b", "y")], limited());
+    let (a, b) = (roster.named("a").unwrap(), roster.named("b").unwrap());
+    throttle(&desk, a.id, secs(600)).await;
+    desk.engine.switch_off(b.id, "account renewal", "operator");
+    desk.engine.hand_over();
+    disk.flush().unwrap();
+    set(&roster, &[server("a", "y"), server("b", "x")], limited());
+    // Killed: what waits for the disk is lost.
+    disk.waiting.lock().clear();
+    let (_, restored) = load();
+    let [a, b] = ["a", "b"].map(|name| &restored.upstreams[name]);
+    assert_eq!(a.off.as_ref().unwrap().reason, "account renewal");
+    assert!(!b.row.health.off && b.row.health.cooldown.is_some());
+    let starts = |row: &RestoredUpstream| row.row.query.iter().map(|one| one.starts.len()).sum();
+    let counted: [usize; 2] = [starts(a), starts(b)];
+    assert_eq!(counted, [0, 1], "windows too, of nobody else");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_to_one_that_is_gone_leaves_nothing_under_a_name_that_another_has_taken() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let before = roster(&desk, rows, restored);
+    set(&before, &[server("a", "x"), server("b", "y")], limited());
+    let (a, b) = (before.named("a").unwrap(), before.named("b").unwrap());
+    throttle(&desk, a.id, secs(600)).await;
+    let call = desk.call("slow");
+    desk.engine
+        .submit_detached(job(b.id, INTERACTIVE), call.clone());
+    pass(secs(1)).await;
+    set(&before, &[server("b", "x")], limited());
+    call.give(Step::Outcome(Outcome::Done));
+    pass(secs(1)).await;
+    desk.engine.hand_over();
+    let kinds = |desk: &Desk, id: UpstreamId| {
+        let records = desk.engine.records(id, |_| true, 9);
+        let ends = records.into_iter().filter_map(|one| one.end);
+        ends.map(|end| end.kind).collect::<Vec<_>>()
+    };
+    let is_so = |desk: &Desk, id| assert_eq!(kinds(desk, id), [Kind::Throttled]);
+    is_so(&desk, before.named("b").unwrap().id);
+    drop((before, desk));
+    let (desk, rows, restored) = machine.start(policy());
+    let after = roster(&desk, rows, restored);
+    set(&after, &[server("b", "x")], limited());
+    is_so(&desk, after.named("b").unwrap().id);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,10 @@
 //! Changes waiting for the next commit, at most one per row, so that they stay few however long the disk
 //! takes. No files, no threads.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{
     row::{AgendaRow, Change, Past, Start, UpstreamRow},
@@ -23,6 +26,8 @@ pub(super) struct Batch(pub(super) HashMap<String, FrontBatch>);
 /// Waiting changes of one front.
 #[derive(Debug, Default)]
 pub(super) struct FrontBatch {
+    /// Upstreams of which nothing from before is left. Written before all else.
+    pub(super) cleared: HashSet<Arc<str>>,
     pub(super) upstreams: HashMap<Arc<str>, UpstreamRow>,
     pub(super) limits: HashMap<(Arc<str>, Ledger, Window), Option<u32>>,
     starts: Vec<(Arc<str>, Start)>,
@@ -81,6 +86,7 @@ impl FrontBatch {
 
     fn add(&mut self, change: Change) {
         match change {
+            Change::Cleared(name) => self.clear(name),
             Change::Upstream { name, row } => {
                 self.upstreams.insert(name, row);
             }
@@ -108,6 +114,15 @@ impl FrontBatch {
         }
     }
 
+    fn clear(&mut self, name: Arc<str>) {
+        self.upstreams.remove(&name);
+        self.limits.retain(|(one, ..), _| *one != name);
+        self.starts.retain(|(one, _)| *one != name);
+        self.folded.retain(|(one, ..), _| *one != name);
+        self.pasts.remove(&name);
+        self.cleared.insert(name);
+    }
+
     fn start(&mut self, upstream: Arc<str>, start: Start) {
         if self.starts.len() < STARTS {
             self.starts.push((upstream, start));
@@ -120,6 +135,9 @@ impl FrontBatch {
     }
 
     fn overlay(&mut self, newer: Self) {
+        for name in &newer.cleared {
+            self.clear(Arc::clone(name));
+        }
         let starts: Vec<_> = newer
             .starts()
             .map(|(name, start)| (Arc::clone(name), start))

@@ -93,6 +93,10 @@ impl State for MemoryState {
 impl Front {
     fn apply(&mut self, change: Change) {
         match change {
+            Change::Cleared(name) => {
+                self.upstreams.remove(&name);
+                self.pasts.remove(&name);
+            }
             Change::Upstream { name, row } => self.upstreams.entry(name).or_default().row = row,
             Change::Started { upstream, start } => {
                 self.upstreams.entry(upstream).or_default().start(start);

@@ -142,6 +142,8 @@ pub struct AgendaRow {
 /// One change to what is stored for a front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
+    /// Removes all that is stored under a name but its agenda entries; what follows in the same call is another upstream's.
+    Cleared(Arc<str>),
     /// Replaces an upstream's row.
     Upstream {
         /// Its name.

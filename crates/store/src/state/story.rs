@@ -85,6 +85,7 @@ fn story<S: State>(reopen: impl Fn() -> Arc<S>) {
     limits_are_learned_and_unlearned(&reopen);
     fronts_are_apart(&reopen);
     upstreams_long_gone_are_forgotten(&reopen);
+    names_change_hands(&reopen);
     a_clock_set_back_moves_the_past_to_now(&reopen);
     what_is_written_about_the_past_comes_back(&reopen);
     payloads_are_bounded();
@@ -313,6 +314,58 @@ fn what_is_written_about_the_past_comes_back<S: State>(reopen: &impl Fn() -> Arc
         .save("told", vec![written("told", "at last")])
         .unwrap();
     assert_eq!(names(&state.load("told", NOW).unwrap()), ["told"]);
+}
+
+/// Nothing of who had a name before is left under it, whether it was written long ago or just now; the agenda has rows of
+/// its own.
+fn names_change_hands<S: State>(reopen: &impl Fn() -> Arc<S>) {
+    let limit = |calls| Change::Learned {
+        upstream: "a".into(),
+        limit: Limit {
+            ledger: Ledger::Query,
+            window: DAY,
+            calls,
+        },
+    };
+    let past = |text: &str| Change::Past {
+        name: "a".into(),
+        past: Past {
+            skew: 0,
+            text: text.into(),
+        },
+    };
+    let before = || {
+        vec![
+            up("a", failures(3)),
+            started("a", start(NOW, 5)),
+            limit(9),
+            past("before"),
+            Change::Scheduled(entry(1, "a", NOW)),
+        ]
+    };
+    reopen().save("hands", before()).unwrap();
+    let state = reopen();
+    state.save("hands", before()).unwrap();
+    let taken = vec![
+        Change::Cleared("a".into()),
+        Change::Cleared("b".into()),
+        started("a", start(NOW, 1)),
+        up("a", failures(1)),
+    ];
+    state.save("hands", taken).unwrap();
+    let kept = state.load("hands", NOW).unwrap();
+    assert_eq!((names(&kept), ids(&kept)), (vec!["a"], vec![1]));
+    let one = &kept.upstreams[0];
+    assert_eq!(one.row, failures(1));
+    assert_eq!(
+        (&*one.starts, &*one.limits),
+        (&[start(NOW, 1)][..], &[][..])
+    );
+    assert_eq!(one.past, None);
+    let gone = vec![Change::Cleared("a".into()), Change::Taken(1)];
+    state.save("hands", gone).unwrap();
+    drop(state);
+    assert_eq!(reopen().load("hands", NOW).unwrap(), Kept::default());
 }
 
 fn a_clock_set_back_moves_the_past_to_now<S: State>(reopen: &impl Fn() -> Arc<S>) {

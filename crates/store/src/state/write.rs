@@ -113,6 +113,9 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn apply(&mut self, changes: &FrontBatch) -> rusqlite::Result<()> {
+        for name in &changes.cleared {
+            self.clear(name)?;
+        }
         for (name, row) in &changes.upstreams {
             self.upstream(name, row)?;
         }
@@ -198,6 +201,19 @@ impl Writer<'_> {
                 ":on_since": row.on.map(|at| at.0),
                 ":gone": row.gone.map(|at| at.0),
             },
+        )
+    }
+
+    /// Starts and limits go with the row.
+    fn clear(&self, name: &str) -> rusqlite::Result<()> {
+        let key = (self.front, name);
+        self.execute(
+            "DELETE FROM engine_past WHERE front = ?1 AND upstream = ?2",
+            key,
+        )?;
+        self.execute(
+            "DELETE FROM engine_upstream WHERE front = ?1 AND name = ?2",
+            key,
         )
     }
 
