@@ -258,12 +258,12 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         let why = cause(record);
         return format!("{who} was skipped{whom}: it is cooling down until {until}{why}.{got}");
     };
-    if wait.is_zero() && no_slot(skip.reason).is_none() {
+    if is_queued(&skip) {
         let queued = format!("the request was still queued after {}", span(limit));
         return format!("{who} was skipped{whom}: {queued}.{got}");
     }
     // Who knows beforehand is told of a longer time than that: this one left while it waited.
-    if wait <= limit && no_slot(skip.reason).is_none() {
+    if wait <= limit && knows_slot(skip.reason) {
         let (limit, wait) = (span(limit), span(wait));
         let at = (scene.clock)(next, true);
         let why = cause(record);
@@ -275,43 +275,80 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         || "this request waits".to_owned(),
         |class| format!("{} requests wait", (scene.class)(class)),
     );
-    let why = no_slot(skip.reason).map_or_else(
-        || {
+    let why = match knows_slot(skip.reason) {
+        true => {
             let at = (scene.clock)(next, true);
             format!(
                 "the next free slot is in {} ({at}){}",
                 span(wait),
                 cause(record)
             )
-        },
-        str::to_owned,
-    );
+        }
+        false => wait_reason(skip.reason, None),
+    };
     format!(
         "{who} was skipped{whom}: {why}, and {requests} at most {}.{got}",
         span(limit)
     )
 }
 
-/// Why nobody knows when the next slot is free: the time is only when it is looked at again.
-fn no_slot(reason: Wait) -> Option<&'static str> {
+/// Whether it is known when the next slot is free. Otherwise the time is only when it is looked at again.
+fn knows_slot(reason: Wait) -> bool {
     match reason {
-        Wait::Agreeing => Some("the nodes are agreeing on what was used"),
-        Wait::Share => Some("the shared store does not answer, this node has used its share"),
-        Wait::Claimed => Some("another node is asking the same"),
-        Wait::Off | Wait::Cooldown | Wait::Window | Wait::Gap | Wait::Network => None,
+        Wait::Agreeing | Wait::Share | Wait::Claimed => false,
+        Wait::Off | Wait::Cooldown | Wait::Window | Wait::Gap | Wait::Network => true,
     }
+}
+
+/// Whether it is known until when a request waits: one without the shared store waits for a slot of its node's share, if it has
+/// one at all.
+pub fn waits_until(reason: Wait, full: Option<FullWindow>) -> bool {
+    match reason {
+        Wait::Share => full.is_some_and(|full| full.kept > 0),
+        reason => knows_slot(reason),
+    }
+}
+
+/// Whether a request was skipped while it was in the queue and nothing held its upstream.
+pub fn is_queued(skip: &Skip) -> bool {
+    skip.wait.is_some_and(|wait| wait.is_zero()) && knows_slot(skip.reason)
+}
+
+/// When the next slot of a skip is free, as far as anybody knows.
+pub fn slot_of(skip: &Skip, at: Moment) -> Option<Moment> {
+    let wait = skip.wait.filter(|wait| !wait.is_zero())?;
+    knows_slot(skip.reason).then(|| at + wait)
+}
+
+/// What holds an upstream, as whoever asked is told; with the reason that it or an operator gave.
+pub fn wait_reason(reason: Wait, cause: Option<&str>) -> String {
+    let why = match reason {
+        Wait::Off => "switched off by an operator",
+        Wait::Cooldown => "it is cooling down",
+        Wait::Window => "its quota is used up",
+        Wait::Gap => "it was asked a moment ago",
+        Wait::Agreeing => "the nodes are agreeing on what was used",
+        Wait::Share => "the shared store does not answer and this node has used its share",
+        Wait::Claimed => "another node is asking the same",
+        Wait::Network => "calls pause",
+    };
+    let said = cause.filter(|cause| !cause.is_empty());
+    said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"))
 }
 
 fn missed(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
     let whom = format!("{}{}", for_asker(record, scene), about(record));
     let why = match skip.wait {
-        Some(Duration::ZERO) => {
+        Some(_) if is_queued(&skip) => {
             "the request was still queued at the deadline, and stays queued".to_owned()
         }
-        Some(wait) => match no_slot(skip.reason) {
-            Some(why) => format!("{why}. The request stays queued"),
-            None => format!(
+        Some(wait) => match knows_slot(skip.reason) {
+            false => format!(
+                "{}. The request stays queued",
+                wait_reason(skip.reason, None)
+            ),
+            true => format!(
                 "the next free slot is in {} ({}){}, after the deadline. The request stays queued",
                 span(wait),
                 (scene.clock)(record.at + wait, true),

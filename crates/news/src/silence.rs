@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_engine::dispatch::{Moment, Wait, job};
-use weir_engine::{Ended, Engine, Skipped, drop_reason, span};
+use weir_engine::dispatch::{Moment, job};
+use weir_engine::{Ended, Engine, drop_reason, is_queued, slot_of, span, wait_reason};
 
 use crate::federation::{MOVE_ON, NoAnswer};
 use crate::reading::SilentServer;
@@ -16,9 +16,7 @@ pub(crate) const COME_BACK: Duration = Duration::from_secs(10);
 /// What is said of a server that gave no answer.
 pub(crate) fn silent(engine: &Engine, server: &Server, why: &NoAnswer) -> SilentServer {
     let until = match why {
-        // One that waits in the queue alone has no time to tell.
-        NoAnswer::Ended(Ended::Skipped(told)) if is_queued(told) => None,
-        NoAnswer::Ended(Ended::Skipped(told)) => told.until(),
+        NoAnswer::Ended(Ended::Skipped(told)) => slot_of(&told.skip, told.at),
         _ => {
             let ends = engine.rests([server.upstream]);
             let mut ends = ends.into_iter().flatten();
@@ -64,11 +62,6 @@ fn not_within(time: Duration) -> String {
     format!("it did not answer within {}", span(time))
 }
 
-/// Whether nothing held the server, but its turn had not come.
-fn is_queued(told: &Skipped) -> bool {
-    told.skip.wait.is_some_and(|wait| wait.is_zero())
-}
-
 fn reason(server: &Server, why: &NoAnswer) -> String {
     let ended = match why {
         NoAnswer::Fault(fault) => return fault.to_string(),
@@ -76,24 +69,11 @@ fn reason(server: &Server, why: &NoAnswer) -> String {
         NoAnswer::Ended(ended) => ended,
     };
     match ended {
-        Ended::Skipped(told) if is_queued(told) => {
+        Ended::Skipped(told) if is_queued(&told.skip) => {
             let time = span(told.skip.limit.unwrap_or(MOVE_ON));
             format!("it was not asked: the request was still queued after {time}")
         }
-        Ended::Skipped(told) => {
-            let said = told.cause.as_deref().filter(|cause| !cause.is_empty());
-            let why = match told.skip.reason {
-                Wait::Off => "switched off by an operator",
-                Wait::Cooldown => "it is cooling down",
-                Wait::Window => "its quota is used up",
-                Wait::Gap => "it was asked a moment ago",
-                Wait::Agreeing => "the nodes are agreeing on what was used",
-                Wait::Share => "the shared store does not answer, and this node has used its share",
-                Wait::Claimed => "another node is asking the same",
-                Wait::Network => "calls pause",
-            };
-            said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"))
-        }
+        Ended::Skipped(told) => wait_reason(told.skip.reason, told.cause.as_deref()),
         Ended::TimedOut => not_within(server.entry().timeout),
         Ended::Dropped(reason) => format!("it was not asked: {}", drop_reason(*reason, None)),
         Ended::Shutdown => "it was not asked: Weir is stopping".to_owned(),

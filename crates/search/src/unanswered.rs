@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use weir_engine::dispatch::{Class, Moment, Skip, Wait};
+pub(crate) use weir_engine::wait_reason as why;
 use weir_engine::{Ended, Engine, Skipped, drop_reason, span};
 
 use crate::indexer::Indexer;
@@ -74,22 +75,6 @@ pub(crate) fn skip(reason: Wait, wait: Duration, limit: Option<Duration>) -> Ski
 /// Why a turn comes too late, in the words of the record that tells it.
 pub(crate) fn skip_reason(told: &Skipped) -> String {
     why(told.skip.reason, told.cause.as_deref())
-}
-
-/// What holds an indexer, with the reason that it or an operator gave.
-pub(crate) fn why(reason: Wait, cause: Option<&str>) -> String {
-    let why = match reason {
-        Wait::Off => "switched off by an operator",
-        Wait::Cooldown => "it is cooling down",
-        Wait::Window => "its quota is used up",
-        Wait::Gap => "it was asked a moment ago",
-        Wait::Agreeing => "the nodes are agreeing on what was used",
-        Wait::Share => "the shared store does not answer, and this node has used its share",
-        Wait::Claimed => "another node is asking the same",
-        Wait::Network => "calls pause",
-    };
-    let said = cause.filter(|cause| !cause.is_empty());
-    said.map_or_else(|| why.to_owned(), |said| format!("{why}: {said}"))
 }
 
 /// How far an indexer is whose turn comes too late, in the words of the record that tells it.

@@ -454,7 +454,7 @@ fn no_slot_is_promised_where_only_the_others_know_it() {
         (Wait::Agreeing, "the nodes are agreeing on what was used"),
         (
             Wait::Share,
-            "the shared store does not answer, this node has used its share",
+            "the shared store does not answer and this node has used its share",
         ),
         (Wait::Claimed, "another node is asking the same"),
     ] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_engine::{
     Got, OwnDecision, OwnKind, Record, Scene,
     dispatch::{DropReason, Moment, Wait, What},
-    sentence,
+    is_queued, sentence, slot_of, waits_until,
 };
 
 use super::{sight::Sight, times::Times, voice::Voice};
@@ -214,10 +214,8 @@ fn reason(what: &What) -> Option<&'static str> {
         What::Missed(skip) if skip.wait.is_none() && skip.reason != Wait::Off => {
             return Some("slow");
         }
-        // It was in the queue, and nothing held the upstream.
-        What::Missed(skip) if skip.wait.is_some_and(|wait| wait.is_zero()) => {
-            return Some("queued");
-        }
+        What::Missed(skip) if is_queued(skip) => return Some("queued"),
+        What::Skipped(skip) if skip.limit.is_some() && is_queued(skip) => return Some("queued"),
         What::Skipped(skip) | What::Missed(skip) => skip.reason,
         What::Dropped { reason, .. } | What::PutOff { reason, .. } => {
             return Some(match reason {
@@ -245,11 +243,12 @@ fn reason(what: &What) -> Option<&'static str> {
 /// Until when the upstream is not called, or when the next try is.
 fn until(record: &Record) -> Option<Moment> {
     let until = match record.what {
-        What::Waits { until, .. } => Some(until),
-        What::Skipped(skip) | What::Missed(skip) => {
-            let wait = skip.wait.filter(|wait| !wait.is_zero())?;
-            Some(record.at + wait)
-        }
+        What::Waits {
+            reason,
+            until,
+            full,
+        } => waits_until(reason, full).then_some(until),
+        What::Skipped(skip) | What::Missed(skip) => slot_of(&skip, record.at),
         What::CooldownBegan {
             cooldown, probe, ..
         } if cooldown.cause.disables() => Some(cooldown.until.max(probe)),
@@ -296,5 +295,93 @@ pub(super) fn own_names(kind: OwnKind) -> (&'static str, &'static str) {
         OwnKind::Throttled => ("Held back", "cooldown"),
         OwnKind::Deduplicated => ("Repeated", "probing"),
         OwnKind::OurNetwork => ("Our network", "manual"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use weir_engine::dispatch::{FullWindow, Skip, Window};
+
+    use super::*;
+
+    const NOW: Moment = Moment(7);
+    const LATER: Duration = Duration::from_secs(30);
+
+    fn skip(reason: Wait, wait: Duration) -> Skip {
+        Skip {
+            reason,
+            wait: Some(wait),
+            limit: Some(Duration::from_secs(4)),
+        }
+    }
+
+    /// For programs: why, and until when.
+    fn told(what: What) -> (Option<&'static str>, Option<Moment>) {
+        (reason(&what), until(&Record::new(1, NOW, what)))
+    }
+
+    fn words(what: What) -> String {
+        let scene = Scene {
+            upstream: "harbor",
+            class: &|_| "search",
+            asker: &|_| None,
+            clock: &|_, _| "14:32".to_owned(),
+        };
+        sentence(&Record::new(1, NOW, what), &scene)
+    }
+
+    #[test]
+    fn programs_are_told_what_the_sentence_says() {
+        for (name, time) in [("queued", Duration::ZERO), ("spacing", LATER)] {
+            let until = (!time.is_zero()).then_some(NOW + time);
+            for what in [What::Skipped, What::Missed] {
+                let what = what(skip(Wait::Gap, time));
+                assert_eq!(told(what), (Some(name), until), "{what:?}");
+                assert_eq!(words(what).contains("still queued"), name == "queued");
+            }
+        }
+        // A cooldown that ends at once.
+        let ended = Skip {
+            limit: None,
+            ..skip(Wait::Cooldown, Duration::ZERO)
+        };
+        assert_eq!(told(What::Skipped(ended)), (Some("cooldown"), None));
+        assert!(words(What::Skipped(ended)).contains("cooling down"));
+    }
+
+    #[test]
+    fn no_time_is_told_where_nobody_knows_it() {
+        for (wait, name) in [
+            (Wait::Agreeing, "agreeing"),
+            (Wait::Share, "share"),
+            (Wait::Claimed, "claimed"),
+        ] {
+            for time in [Duration::ZERO, LATER] {
+                for what in [What::Skipped, What::Missed] {
+                    let what = what(skip(wait, time));
+                    assert_eq!(told(what), (Some(name), None), "{what:?}");
+                    assert!(!words(what).contains("14:32"), "{}", words(what));
+                }
+            }
+            let waits = |kept| {
+                let full = FullWindow {
+                    window: Window::HOUR,
+                    used: 5,
+                    limit: 100,
+                    kept,
+                };
+                What::Waits {
+                    reason: wait,
+                    until: NOW + LATER,
+                    full: (wait == Wait::Share).then_some(full),
+                }
+            };
+            assert_eq!(told(waits(0)), (Some(name), None));
+            let until = (wait == Wait::Share).then_some(NOW + LATER);
+            assert_eq!(told(waits(5)), (Some(name), until), "it has a share");
+            assert_eq!(words(waits(5)).contains("14:32"), until.is_some());
+        }
     }
 }
