@@ -13,7 +13,7 @@ pub use self::{
     head::{ColumnHead, Sorted},
     near::nearest,
     pager::{Pager, range},
-    paste::{Paste, PasteAddress, Reach, host_of, is_local},
+    paste::{Paste, PasteAddress, Reach, authority_of, host_of, is_local},
 };
 
 use crate::{Failure, LivePart};

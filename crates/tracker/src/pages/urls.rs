@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weir_web::kit::{PasteAddress, host_of};
+use weir_web::kit::{PasteAddress, authority_of, host_of};
 
 /// Announce URLs of the listeners, each once, as someone sees them who reached Weir at `host` (without a port). A
 /// listener on one address alone is named by that one.
@@ -37,8 +37,9 @@ pub(crate) fn announce_addresses(
             "udp" => ("UDP", "tracker.udp_listen"),
             _ => ("HTTP", "tracker.http_listen"),
         };
+        let authority = authority_of(&url);
         let is_bound_here = listening.iter().any(|(other, address)| {
-            *other == protocol && address.ip().is_loopback() && url.contains(&address.to_string())
+            *other == protocol && address.ip().is_loopback() && authority == address.to_string()
         });
         PasteAddress {
             label,
@@ -85,5 +86,14 @@ mod tests {
             let all = [("tracker.http_listen", true), ("tracker.udp_listen", false)];
             assert_eq!(found, all, "{origin}");
         }
+        // One for all on a port that begins like that of another.
+        let listening = [("http", at("127.0.0.1:80")), ("http", at("0.0.0.0:8080"))];
+        let found = announce_addresses(&listening, "http://127.0.0.1:7070").into_iter();
+        let found: Vec<_> = found.map(|one| (one.url, one.is_bound_here)).collect();
+        let all = [
+            ("http://127.0.0.1:80/announce".to_owned(), true),
+            ("http://127.0.0.1:8080/announce".to_owned(), false),
+        ];
+        assert_eq!(found, all);
     }
 }

@@ -116,7 +116,7 @@ fn host(authority: &str) -> &str {
 }
 
 /// Host and port of a URL.
-fn authority_of(url: &str) -> &str {
+pub fn authority_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split('/').next().unwrap_or_default()
 }
