@@ -71,6 +71,7 @@ parts!(
     shares_are_given_while_they_fit,
     shares_that_end_count_as_spent,
     who_leaves_takes_its_share_along,
+    limits_of_who_is_gone_make_room,
     who_comes_is_known_to_all_before_it_calls,
     who_comes_was_read_of_and_not_only_told,
     a_new_store_waits_for_everybody,

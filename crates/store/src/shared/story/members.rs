@@ -104,6 +104,49 @@ pub(in crate::shared) async fn who_leaves_takes_its_share_along(stage: &dyn Stag
     );
 }
 
+pub(in crate::shared) async fn limits_of_who_is_gone_make_room(stage: &dyn Stage) {
+    let limits = vec![Configured {
+        ledger: QUERY,
+        window: HOUR,
+        limit: 7,
+    }];
+    let tell = async |node: u64| {
+        let told = vec![Told::Configured(NodeId(node), limits.clone())];
+        stage.node(0).tell(UP, told).await.unwrap();
+        let row = stage.node(0).rows(vec![UP]).await.unwrap().remove(0);
+        let tellers = row.configured.iter().map(|(node, _)| node.0);
+        tellers.collect::<Vec<u64>>()
+    };
+    // Members, but for the third and the fifth.
+    let most = MOST_CONFIGURED as u64;
+    for node in (1..most + 3).filter(|node| ![3, 5].contains(node)) {
+        stage.node(0).beat(beat(node, &[])).await.unwrap();
+    }
+    for node in 1..most {
+        tell(node).await;
+    }
+    assert_eq!(tell(most).await, (1..=most).collect::<Vec<_>>());
+    let all = |but: &[u64], last: u64| -> Vec<u64> {
+        (1..=last).filter(|node| !but.contains(node)).collect()
+    };
+    assert_eq!(tell(most + 1).await, all(&[3], most + 1));
+    assert_eq!(tell(2).await, all(&[3], most + 1), "it has a place");
+    assert_eq!(tell(most + 2).await, all(&[3, 5], most + 2));
+    assert_eq!(
+        tell(most + 3).await,
+        all(&[3, 5], most + 2),
+        "all are members"
+    );
+    let leave = Leave {
+        node: NodeId(9),
+        starts: Vec::new(),
+    };
+    stage.node(0).leave(leave).await.unwrap();
+    let row = stage.node(0).rows(vec![UP]).await.unwrap().remove(0);
+    assert!(row.configured.iter().all(|(node, _)| *node != NodeId(9)));
+    assert_eq!(row.configured.len(), MOST_CONFIGURED - 1);
+}
+
 pub(in crate::shared) async fn who_comes_is_known_to_all_before_it_calls(stage: &dyn Stage) {
     let wishes = [wish(HOUR, 100)];
     join_with(stage, 1, &wishes).await;

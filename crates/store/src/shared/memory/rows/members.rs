@@ -11,6 +11,10 @@ impl Rows {
         seen.max(self.epoch.as_ref().filter(known).map_or(0, |_| began))
     }
 
+    fn is_silent(&self, now: u64, node: &NodeId) -> bool {
+        now >= self.last_seen(*node) + millis(SILENT)
+    }
+
     pub(super) fn missing(&self, now: u64) -> Vec<NodeId> {
         let Some(epoch) = &self.epoch else {
             return Vec::new();
@@ -73,11 +77,15 @@ impl Rows {
         let node = beat.node;
         // One that was under way for long may wish for less than the node has got since.
         let old = heard > 0 && heard < self.members.get(&node).map_or(0, |member| member.seen);
-        if !self.members.contains_key(&node) && self.members.len() >= MOST_MEMBERS {
-            return Err(Lost::Refused(crate::shared::too_many_members()));
-        }
         let trusted = |epoch: &&EpochRow| epoch.id != beat.distrusts;
         let begins = self.epoch(run).filter(trusted).is_none();
+        if !self.members.contains_key(&node) && self.members.len() >= MOST_MEMBERS {
+            // Whoever was silent for too long makes room below; in a new epoch all are waited for.
+            let silent = |other| self.is_silent(now, other);
+            if begins || !self.members.keys().any(silent) {
+                return Err(Lost::Refused(crate::shared::too_many_members()));
+            }
+        }
         if begins {
             // Whoever was waited for before is so still, member or not.
             let before = self.epoch.take();
@@ -158,7 +166,7 @@ impl Rows {
 
     /// Members that were silent for too long are none any more; what they might have spent counts as spent now.
     pub(super) fn end_silent(&mut self, now: u64, but: NodeId) {
-        let silent = |node: &NodeId| now >= self.last_seen(*node) + millis(SILENT);
+        let silent = |node: &NodeId| self.is_silent(now, node);
         let gone: Vec<_> = self.members.keys().copied().filter(silent).collect();
         for node in gone {
             for share in self.shares_of(node) {
@@ -290,6 +298,7 @@ impl Rows {
                 nodes.remove(&leave.node);
                 !nodes.is_empty()
             });
+            row.configured.remove(&leave.node);
         }
         for nodes in self.leases.values_mut() {
             nodes.remove(&leave.node);

@@ -205,6 +205,7 @@ impl Rows {
         told: Vec<Told>,
     ) -> StoreTime {
         let row = self.upstreams.entry(upstream).or_default();
+        let is_member = |node: &NodeId| self.members.contains_key(node);
         for told in told {
             match told {
                 Told::Unused(id) => row.unused(id),
@@ -222,7 +223,7 @@ impl Rows {
                 } => row.throttle(now, span, by, &reason, at.0),
                 Told::Limit(limit) => row.limit(now, limit, true),
                 Told::Switched(switched) => row.switch(now, switched, true),
-                Told::Configured(node, limits) => row.configure(node, limits),
+                Told::Configured(node, limits) => row.configure(node, limits, is_member),
                 Told::Cleared(at) => row.clear(now, at.0),
             }
         }

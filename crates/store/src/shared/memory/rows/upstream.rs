@@ -126,14 +126,26 @@ impl UpstreamRow {
         }
     }
 
-    /// What a node has configured.
-    pub(super) fn configure(&mut self, node: NodeId, mut limits: Vec<Configured>) {
+    /// What a node has configured. Where there is no more room, one that is no member any more makes some.
+    pub(super) fn configure(
+        &mut self,
+        node: NodeId,
+        mut limits: Vec<Configured>,
+        is_member: impl Fn(&NodeId) -> bool,
+    ) {
         limits.truncate(MOST_CONFIGURED);
         if limits.is_empty() {
             self.configured.remove(&node);
-        } else if self.configured.len() < MOST_CONFIGURED || self.configured.contains_key(&node) {
-            self.configured.insert(node, limits);
+            return;
         }
+        if self.configured.len() >= MOST_CONFIGURED && !self.configured.contains_key(&node) {
+            let stranger = self.configured.keys().find(|other| !is_member(other));
+            let Some(stranger) = stranger.copied() else {
+                return;
+            };
+            self.configured.remove(&stranger);
+        }
+        self.configured.insert(node, limits);
     }
 
     /// An operator switched it. `again` says whether this replaces what happened at the same moment.

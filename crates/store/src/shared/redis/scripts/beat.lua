@@ -5,15 +5,20 @@ local old = heard > 0 and heard < tonumber(call('HGET', P .. 'members', node) or
 local ups, wishes = several(), {}
 for i = 1, number() do wishes[i] = { take(), take(), number(), number() } end
 
+local begins = not valid or epoch == distrusted
 if call('HEXISTS', P .. 'members', node) == 0 and call('HLEN', P .. 'members') >= MOST_MEMBERS then
-  return redis.error_reply('WEIRMEMBERS too many')
+  -- Whoever was silent for too long makes room below; in a new epoch all are waited for.
+  local room = false
+  for _, other in ipairs(begins and {} or call('HKEYS', P .. 'members')) do
+    room = room or now >= last_seen(other) + SILENT
+  end
+  if not room then return redis.error_reply('WEIRMEMBERS too many') end
 end
 local needs = call('HGET', P .. 'member:' .. node, 'needs')
 if tonumber(needs or '0') > KNOWN then return newer(needs) end
 local refused = too_new(ups)
 if refused then return refused end
 
-local begins = not valid or epoch == distrusted
 if begins then
   -- Who is waited for comes before the epoch itself: whatever ends a script half way must not leave one that waits for nobody.
   -- Whoever was waited for before is so still, member or not.
@@ -63,7 +68,7 @@ end
 call('HSET', P .. 'members', node, now)
 seen_at[node], gone = now, nil
 call('HSET', P .. 'member:' .. node, 'heard', heard, 'name', name, 'version', version, 'addresses', addresses, 'lag', lag, 'needs', KNOWN)
-for _, key in ipairs({ 'meta', 'members', 'known', 'handed', 'member:' .. node, 'shares:' .. node }) do
+for _, key in ipairs({ 'meta', 'members', 'known', 'handed', 'member:' .. node, 'shares:' .. node, 'configured:' .. node }) do
   call('PEXPIRE', P .. key, LONG)
 end
 local known_to_all = met(node)

@@ -1,3 +1,10 @@
+-- What a node has configured for an upstream, noted at both: whoever leaves takes it along.
+local function configure(up, node, value)
+  local key = P .. 'configured:' .. node
+  if value then call('SADD', key, up) else call('SREM', key, up) end
+  call('PEXPIRE', key, LONG)
+  set(up, 'configured:' .. node, value)
+end
 local up = take()
 local newer_row = too_new({ up })
 if newer_row then return newer_row end
@@ -23,14 +30,22 @@ for _ = 1, number() do
   elseif what == 'off' or what == 'on' then
     switch(up, what, true)
   elseif what == 'configured' then
-    local field, value, many = 'configured:' .. take(), take(), 0
-    for other in pairs(row(up)) do
-      if string.sub(other, 1, 11) == 'configured:' then many = many + 1 end
+    local teller, value, many, stranger = take(), take(), 0, nil
+    for field in pairs(row(up)) do
+      local other = string.match(field, '^configured:(.*)$')
+      if other then
+        many = many + 1
+        local earlier = not stranger or other < stranger
+        if earlier and call('HEXISTS', P .. 'members', other) == 0 then stranger = other end
+      end
     end
+    local full = many >= MOST_CONFIGURED and not row(up)['configured:' .. teller]
     if value == '' then
-      set(up, field, nil)
-    elseif many < MOST_CONFIGURED or row(up)[field] then
-      set(up, field, value)
+      configure(up, teller, nil)
+    elseif not full or stranger then
+      -- One that is no member any more makes room.
+      if full then configure(up, stranger, nil) end
+      configure(up, teller, value)
     end
   elseif what == 'cleared' then
     clear(up, number())
