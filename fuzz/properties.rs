@@ -230,7 +230,7 @@ pub(crate) fn peer_events(bytes: &[u8]) {
         return;
     };
     let mut again = Vec::new();
-    nodes::begin(batch.age, &mut again);
+    batch.head.write(&mut again);
     for event in batch.events() {
         let Ok(event) = event else { return };
         event.write(&mut again);
@@ -244,7 +244,7 @@ pub(crate) fn told_answers(bytes: &[u8]) {
         return;
     };
     let mut again = Vec::new();
-    nodes::begin(batch.age, &mut again);
+    batch.head.write(&mut again);
     for answer in batch.answers() {
         let Ok(answer) = answer else { return };
         assert!(answer.v4.len() + answer.v6.len() <= nodes::ANSWER_PEERS);

@@ -1,20 +1,20 @@
 //! What nodes of one tracker tell one another, as bytes: who came to a swarm and who went, and what other trackers
 //! answered.
 //!
-//! A batch is a version, its age when it was written in milliseconds, and what happened, one after another to its end.
+//! A batch is a version, a head, and what happened, one after another to its end.
 //! Numbers are little-endian, addresses as peers are sent. Bytes of a batch come from a store that others can write to:
 //! nothing in them is believed before it was looked at, and reading them costs no more than they are long.
 
 use crate::{InfoHash, compact};
 
 /// The version that is written, and the only one that is read.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Peers of one answer at most, of both families.
 pub const ANSWER_PEERS: usize = 50;
 
 /// Bytes before the first event of a batch.
-pub const HEAD: usize = 5;
+pub const HEAD: usize = 1 + 9 + 8 + 4;
 
 /// The longest event: flags, info hash, an address of IPv6, downloads, minutes.
 pub const LONGEST_EVENT: usize = 1 + 20 + compact::V6 + 4 + 2;
@@ -234,17 +234,33 @@ impl ToldAnswer {
     }
 }
 
-/// The beginning of a batch that is `age` milliseconds old.
-pub fn begin(age: u32, to: &mut Vec<u8>) {
-    to.push(VERSION);
-    to.extend_from_slice(&age.to_le_bytes());
+/// What a batch says of itself. It is sealed with it, so that whoever can write to the store cannot put it elsewhere, nor there
+/// again later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The stream that it was written to.
+    pub stream: [u8; 9],
+    /// When it was written, in milliseconds of the store's clock as far as that was known.
+    pub written: u64,
+    /// How old it was then, in milliseconds.
+    pub age: u32,
+}
+
+impl Head {
+    /// Begins a batch.
+    pub fn write(&self, to: &mut Vec<u8>) {
+        to.push(VERSION);
+        to.extend_from_slice(&self.stream);
+        to.extend_from_slice(&self.written.to_le_bytes());
+        to.extend_from_slice(&self.age.to_le_bytes());
+    }
 }
 
 /// A batch that is being read.
 #[derive(Clone, Debug)]
 pub struct Batch<'a> {
-    /// How old it was when it was written, in milliseconds.
-    pub age: u32,
+    /// What it says of itself.
+    pub head: Head,
     rest: Front<'a>,
 }
 
@@ -256,12 +272,21 @@ impl<'a> Batch<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Self, BadBatch> {
         let mut rest = Front(bytes);
         match rest.take()? {
-            [VERSION] => Ok(Self {
-                age: u32::from_le_bytes(rest.take()?),
-                rest,
-            }),
+            [VERSION] => {
+                let head = Head {
+                    stream: rest.take()?,
+                    written: u64::from_le_bytes(rest.take()?),
+                    age: u32::from_le_bytes(rest.take()?),
+                };
+                Ok(Self { head, rest })
+            }
             _ => Err(BadBatch::Version),
         }
+    }
+
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.rest.0.is_empty()
     }
 
     /// What happened to peers; ends after the first that cannot be read.
@@ -351,16 +376,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_are_read_back(age: u32, all in proptest::collection::vec(events(), 0..50)) {
+        fn events_are_read_back(
+            stream: [u8; 9], written: u64, age: u32, all in proptest::collection::vec(events(), 0..50),
+        ) {
+            let head = Head { stream, written, age };
             let mut bytes = Vec::new();
-            begin(age, &mut bytes);
+            head.write(&mut bytes);
+            prop_assert_eq!(bytes.len(), HEAD);
             for event in &all {
                 let before = bytes.len();
                 event.write(&mut bytes);
                 prop_assert!(bytes.len() - before <= LONGEST_EVENT);
             }
             let batch = Batch::open(&bytes).unwrap();
-            prop_assert_eq!(batch.age, age);
+            prop_assert_eq!((batch.head, batch.is_empty()), (head, all.is_empty()));
             let read: Result<Vec<_>, _> = batch.events().collect();
             prop_assert_eq!(read.unwrap(), all);
             // Wherever it is cut off, what stands before is read and the end is noticed.
@@ -370,9 +399,9 @@ mod tests {
         }
 
         #[test]
-        fn answers_are_read_back(age: u32, all in proptest::collection::vec(answers(), 0..10)) {
+        fn answers_are_read_back(all in proptest::collection::vec(answers(), 0..10)) {
             let mut bytes = Vec::new();
-            begin(age, &mut bytes);
+            Head::default().write(&mut bytes);
             for answer in &all {
                 let before = bytes.len();
                 answer.write(&mut bytes);
@@ -402,7 +431,7 @@ mod tests {
             v6: vec![[4; 18]; 60],
         };
         let mut bytes = Vec::new();
-        begin(0, &mut bytes);
+        Head::default().write(&mut bytes);
         answer.write(&mut bytes);
         let read = Batch::open(&bytes).unwrap().answers().next();
         let read = read.unwrap().unwrap();
@@ -416,10 +445,10 @@ mod tests {
     #[test]
     fn what_another_version_wrote_is_not_read() {
         assert_eq!(
-            Batch::open(&[2, 0, 0, 0, 0]).unwrap_err(),
+            Batch::open(&[1, 0, 0, 0, 0]).unwrap_err(),
             BadBatch::Version
         );
-        assert_eq!(Batch::open(&[1, 0, 0]).unwrap_err(), BadBatch::Short);
+        assert_eq!(Batch::open(&[VERSION, 0, 0]).unwrap_err(), BadBatch::Short);
         assert_eq!(Batch::open(&[]).unwrap_err(), BadBatch::Short);
     }
 }

@@ -73,7 +73,7 @@ impl Listeners {
         if let Some(outlet) = &self.outlet {
             outlet.take(|part| {
                 let mut batch = Vec::with_capacity(nodes::HEAD + part.bytes.len());
-                nodes::begin(0, &mut batch);
+                nodes::Head::default().write(&mut batch);
                 batch.extend_from_slice(&part.bytes);
                 self.lately.note_own(&part.bytes, self.time);
                 sealed.push(seal.seal(&batch));

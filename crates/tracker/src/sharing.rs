@@ -39,6 +39,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use weir_engine::Node;
+use weir_store::shared::Stream;
 use weir_tracker_proto::nodes::ToldAnswer;
 
 use self::claims::{ClaimWish, Claims};
@@ -280,4 +281,15 @@ impl Drop for RunningSharing {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+/// A stream as batches name it.
+pub(crate) fn name_of(stream: Stream) -> [u8; 9] {
+    let (kind, node) = match stream {
+        Stream::Swarm(node) => (1, node),
+        Stream::Forwarded(node) => (2, node),
+    };
+    let mut name = [kind; 9];
+    name[1..].copy_from_slice(&node.0.to_le_bytes());
+    name
 }

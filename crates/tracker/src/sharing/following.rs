@@ -13,6 +13,10 @@ use weir_store::shared::{NodeId, Place, Stream, StreamEnd};
 
 /// Entries of one stream that are read at once.
 pub(super) const MOST: usize = 16;
+/// Bytes of an entry, sealed; a longer one is not ours.
+const LONGEST_ENTRY: usize = 128 << 10;
+/// Bytes that wait to be taken in. Beyond, each stream has one entry there, so that all go on.
+const WAITING: usize = 32 << 20;
 
 /// All streams that are read.
 #[derive(Debug, Default)]
@@ -90,6 +94,8 @@ impl Following {
     /// the store has lost something.
     pub(super) fn take(&mut self, ends: Vec<StreamEnd>, now: Moment) -> Vec<Stream> {
         let mut anew = Vec::new();
+        let waiting = self.0.values().flat_map(|one| &one.waiting);
+        let mut waiting: usize = waiting.map(|(_, body)| body.len()).sum();
         for end in ends {
             let Some(one) = self.0.get_mut(&end.stream) else {
                 continue;
@@ -109,6 +115,19 @@ impl Following {
             // A store that does not keep the order is no reason to read for ever.
             entries.retain(|(place, _)| *place > one.read);
             entries.sort_by_key(|(place, _)| *place);
+            // Of one that is not ours, that it was there is all that is kept.
+            let long = |body: &&mut Vec<u8>| body.len() > LONGEST_ENTRY;
+            let bodies = entries.iter_mut().map(|(_, body)| body);
+            bodies.filter(long).for_each(|body| *body = Vec::new());
+            let mut room = WAITING.saturating_sub(waiting);
+            let fits = |(_, body): &&(Place, Vec<u8>)| {
+                let fits = body.len() <= room;
+                room = room.saturating_sub(body.len());
+                fits
+            };
+            let fit = entries.iter().take_while(fits).count();
+            entries.truncate(fit.max(1));
+            waiting += entries.iter().map(|(_, body)| body.len()).sum::<usize>();
             if let Some((last, _)) = entries.last() {
                 one.read = *last;
             }
@@ -208,6 +227,49 @@ mod tests {
         assert_eq!(all(&mut following), [5, 7, 9, 30]);
         assert!(!following.is_behind());
         assert_eq!(following.wanted(), [(A, place(9)), (B, place(30))]);
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_all_streams_go_on() {
+        let mut following = Following::default();
+        let streams = || (1..100).map(|node| Stream::Swarm(NodeId(node)));
+        following.follow(streams(), |_| Place::START, Moment(0));
+        let entries = |count: u64, len| (1..=count).map(move |at| (place(at), vec![7; len]));
+        let full = |stream| StreamEnd {
+            stream,
+            last: Some(place(MOST as u64)),
+            entries: entries(MOST as u64, LONGEST_ENTRY).collect(),
+        };
+        following.take(streams().map(full).collect(), Moment(1));
+        let bytes = |following: &Following| -> usize {
+            let waiting = following.0.values().flat_map(|one| &one.waiting);
+            waiting.map(|(_, body)| body.len()).sum()
+        };
+        let most = WAITING + 100 * LONGEST_ENTRY;
+        assert!(bytes(&following) <= most, "{}", bytes(&following));
+        let mut taken = 0;
+        while following.is_behind() {
+            taken += all(&mut following).len();
+            let rest = |(stream, read): (Stream, Place)| {
+                let mut end = full(stream);
+                end.entries.retain(|(place, _)| *place > read);
+                end
+            };
+            let rest = following.wanted().into_iter().map(rest).collect();
+            following.take(rest, Moment(2));
+        }
+        assert_eq!(taken, 99 * MOST, "nothing is lost");
+        // What nobody of us wrote is not even kept until it is looked at.
+        let mut following = Following::default();
+        following.follow([A], |_| Place::START, Moment(0));
+        let end = StreamEnd {
+            stream: A,
+            last: Some(place(2)),
+            entries: entries(2, LONGEST_ENTRY + 1).collect(),
+        };
+        following.take(vec![end], Moment(1));
+        assert_eq!(bytes(&following), 0);
+        assert_eq!(all(&mut following), [1, 2], "it counts as not to be read");
     }
 
     #[test]

@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::Moment;
 use weir_engine::{Vital, Vitals};
 use weir_store::shared::{Lost, Place, Stream};
-use weir_tracker_proto::nodes::{self, Batch, LONGEST_ANSWER, PeerEvent, ToldAnswer};
+use weir_tracker_proto::nodes::{self, Batch, Head, LONGEST_ANSWER, PeerEvent, ToldAnswer};
 
 use super::following::{Following, MOST};
 use super::lately::Lately;
 use super::losses::Losses;
 use super::outlet::{BUFFER, TakenEvents};
-use super::{LAST_WORDS, Sharing, SharingCount, SharingFigures};
+use super::{LAST_WORDS, Sharing, SharingCount, SharingFigures, name_of};
 use crate::exchange::Exchange;
 use crate::swarm::{PeerEndpoint, ToldHere, ToldUpTo};
 
@@ -24,8 +24,9 @@ use crate::swarm::{PeerEndpoint, ToldHere, ToldUpTo};
 const EVERY: Duration = Duration::from_millis(200);
 /// Bytes that wait to be written while the store is away; what comes then is dropped, and counted.
 const BACKLOG: usize = 8 << 20;
-/// Bytes of an entry of a stream, sealed; a longer one is not ours.
-const LONGEST_ENTRY: usize = 128 << 10;
+/// How far from its place in a stream a batch may have been written, in milliseconds: calls to the store end long before, and
+/// servers of one cluster do not differ as much. What is farther was put there again.
+const FAR: u64 = 60_000;
 /// Bytes of answers in one entry.
 const ANSWERS: usize = 60 << 10;
 /// How long answers of other trackers are kept for the others.
@@ -70,6 +71,8 @@ struct Outgoing {
     events: u32,
     /// When it was gathered.
     at: Moment,
+    /// It was written with a time that was not the store's.
+    misdated: bool,
 }
 
 impl Outgoing {
@@ -208,6 +211,7 @@ impl SharingTask {
             body: taken.bytes,
             events: taken.events,
             at: self.now(),
+            misdated: false,
         }
     }
 
@@ -254,6 +258,7 @@ impl SharingTask {
                 body,
                 events,
                 at: self.now(),
+                misdated: false,
             });
         }
         let now = self.now();
@@ -294,7 +299,12 @@ impl SharingTask {
             }
             Stream::Forwarded(_) => KEEP_ANSWERS,
         };
-        let sealed = self.sharing.node.seal().seal(&batch(age, &first.body));
+        let head = Head {
+            stream: name_of(stream),
+            written: self.store_now(progress).unwrap_or_default(),
+            age: u32::try_from(age.as_millis()).unwrap_or(u32::MAX),
+        };
+        let sealed = self.sharing.node.seal().seal(&batch(&head, &first.body));
         let events = first.events;
         let written = self
             .sharing
@@ -313,9 +323,15 @@ impl SharingTask {
                 return false;
             }
         };
-        progress.backlog.remove(place);
         let now = self.now();
         progress.ahead = Some((i128::from(at.millis) - millis(now), now));
+        let first = &mut progress.backlog[place];
+        if events > 0 && is_far(&head, at) && !first.misdated {
+            // Nobody will believe it. The time is known now, so it is written again, once.
+            first.misdated = true;
+            return true;
+        }
+        progress.backlog.remove(place);
         if let Stream::Swarm(_) = stream {
             self.sharing
                 .figures
@@ -404,7 +420,7 @@ impl SharingTask {
         if wanted && progress.again.is_none() {
             tracing::info!(
                 front = "tracker",
-                "a node came that cannot read of all peers; they are told of again"
+                "a node joined that cannot learn of all peers from the store; sending them all again"
             );
             progress.again = Some((ToldUpTo::default(), now));
         }
@@ -431,17 +447,20 @@ impl SharingTask {
 
     /// Takes in one entry; `false` if it cannot be read.
     fn take_in(&self, progress: &mut Progress, stream: Stream, place: Place, body: &[u8]) -> bool {
-        if body.len() > LONGEST_ENTRY {
-            return false;
-        }
         let Some(batch) = self.sharing.node.seal().open(body) else {
             return false;
         };
         let Ok(batch) = Batch::open(&batch) else {
             return false;
         };
+        if batch.is_empty() {
+            return true;
+        }
+        if batch.head.stream != name_of(stream) || is_far(&batch.head, place) {
+            return false;
+        }
         let now = self.store_now(progress).unwrap_or(place.millis);
-        let then = place.millis.saturating_sub(batch.age.into());
+        let then = place.millis.saturating_sub(batch.head.age.into());
         let age = Duration::from_millis(now.saturating_sub(then));
         match stream {
             Stream::Swarm(_) => {
@@ -505,11 +524,15 @@ impl HeardCounts {
     }
 }
 
+/// Whether a batch stands where it was not written.
+fn is_far(head: &Head, at: Place) -> bool {
+    at.millis.abs_diff(head.written) > FAR
+}
+
 /// A batch with its head.
-fn batch(age: Duration, body: &[u8]) -> Vec<u8> {
+fn batch(head: &Head, body: &[u8]) -> Vec<u8> {
     let mut batch = Vec::with_capacity(nodes::HEAD + body.len());
-    let age = u32::try_from(age.as_millis()).unwrap_or(u32::MAX);
-    nodes::begin(age, &mut batch);
+    head.write(&mut batch);
     batch.extend_from_slice(body);
     batch
 }

@@ -7,13 +7,13 @@ use weir_engine::{KeptNode, NodeOptions};
 use weir_store::shared::{
     Beat, Epoch, Fault, MemoryStore, NodeId, Seal, SharedStore as _, StoreTime, Stream,
 };
-use weir_tracker_proto::nodes::{self, CompactPeer, PeerDid, PeerEvent};
+use weir_tracker_proto::nodes::{CompactPeer, Head, PeerDid, PeerEvent};
 
 use super::*;
 use crate::catalogue::Catalogue;
 use crate::inbound::start::Answering;
 use crate::look::Look;
-use crate::sharing::{SharingCount, read_places};
+use crate::sharing::{SharingCount, name_of, read_places};
 
 /// Nodes on one store, each with a clock of its own.
 struct Nodes {
@@ -650,23 +650,30 @@ async fn hostile_bytes_in_a_stream_change_nothing_and_stop_nothing() {
         downloads: u32::MAX,
         silent: 0,
     };
-    let batch = |events: &[PeerEvent]| {
+    let batch = |events: &[PeerEvent], age: u32| {
+        let stream = name_of(Stream::Swarm(NodeId(66)));
+        let written = store.time().0;
         let mut batch = Vec::new();
-        nodes::begin(u32::MAX, &mut batch);
+        let head = Head {
+            stream,
+            written,
+            age,
+        };
+        head.write(&mut batch);
         events.iter().for_each(|event| event.write(&mut batch));
         batch
     };
     let mut odd = vec![
         Vec::new(),
         vec![0; 100],
-        Seal::new("another secret").seal(&batch(&[event(1)])),
+        Seal::new("another secret").seal(&batch(&[event(1)], 0)),
         seal.seal(&[]),
-        seal.seal(&[2, 0, 0, 0, 0]),
+        seal.seal(&[1, 0, 0, 0, 0]),
         seal.seal(&[255; 300]),
         seal.seal(&vec![1; 200 << 10]),
         vec![7; 1 << 20],
     ];
-    let whole = batch(&[event(1), event(0)]);
+    let whole = batch(&[event(1), event(0)], u32::MAX);
     odd.extend((0..whole.len()).map(|end| seal.seal(&whole[..end])));
     let count = odd.len();
     for (number, body) in odd.into_iter().enumerate() {
@@ -681,16 +688,93 @@ async fn hostile_bytes_in_a_stream_change_nothing_and_stop_nothing() {
     assert!(unreadable as usize >= count - 10, "{unreadable} of {count}");
     // Far too old, as they say: nobody came.
     assert_eq!(one.world.tracker.swarms.totals().peers(), 0);
-    let mut now = Vec::new();
-    nodes::begin(0, &mut now);
-    event(1).write(&mut now);
-    event(0).write(&mut now);
+    let now = batch(&[event(1), event(0)], 0);
     let stream = Stream::Swarm(NodeId(66));
     store.append(stream, seal.seal(&now), HOUR).await.unwrap();
     a_second().await;
     assert_eq!(one.told(1), (1, 0, u32::MAX), "nobody is at port 0");
     one.world.event(1, 9, Event::Completed).await;
     assert_eq!(one.told(1), (2, 0, u32::MAX));
+}
+
+/// Whoever can write to the store has all that nodes have ever said, sealed as it is.
+#[tokio::test(start_paused = true)]
+async fn what_a_node_said_means_nothing_in_another_stream_or_at_another_time() {
+    let mut nodes = Nodes::new();
+    let one = nodes.start(1, &shared()).await;
+    let (store, seal) = (nodes.store.handle(), Seal::new("a secret"));
+    for node in [66, 67] {
+        let beat = Beat {
+            node: NodeId(node),
+            new_epoch: Epoch(9),
+            ..Beat::default()
+        };
+        store.beat(beat).await.unwrap();
+    }
+    let of = |node| Stream::Swarm(NodeId(node));
+    let said = |did, port| {
+        let event = PeerEvent {
+            hash: InfoHash([1; 20]),
+            at: CompactPeer::V4([10, 0, 0, 7, 0, port]),
+            did,
+            seeder: true,
+            paused: false,
+            counted: false,
+            downloads: 0,
+            silent: 0,
+        };
+        let head = Head {
+            stream: name_of(of(66)),
+            written: store.time().0,
+            age: 0,
+        };
+        let mut batch = Vec::new();
+        head.write(&mut batch);
+        event.write(&mut batch);
+        seal.seal(&batch)
+    };
+    let seeders = || one.told(1).0;
+    let unreadable = || one.count(SharingCount::Unreadable);
+    let came = said(PeerDid::IsHere, 1);
+    let before = unreadable();
+    store.append(of(67), came.clone(), HOUR).await.unwrap();
+    let other = Stream::Forwarded(NodeId(66));
+    store.append(other, came.clone(), HOUR).await.unwrap();
+    a_second().await;
+    assert_eq!((seeders(), unreadable() - before), (0, 2));
+    store.append(of(66), came.clone(), HOUR).await.unwrap();
+    a_second().await;
+    assert_eq!((seeders(), unreadable() - before), (1, 2));
+    let left = said(PeerDid::Left, 1);
+    store.append(of(66), left.clone(), HOUR).await.unwrap();
+    a_second().await;
+    assert_eq!(seeders(), 0);
+    tokio::time::sleep(100 * SECOND).await;
+    store.append(of(66), came, HOUR).await.unwrap();
+    a_second().await;
+    assert_eq!((seeders(), unreadable() - before), (0, 3), "it had left");
+    let back = said(PeerDid::IsHere, 1);
+    store.append(of(66), back, HOUR).await.unwrap();
+    a_second().await;
+    store.append(of(66), left, HOUR).await.unwrap();
+    a_second().await;
+    assert_eq!((seeders(), unreadable() - before), (1, 4), "it is back");
+}
+
+/// The clock of a store may jump.
+#[tokio::test(start_paused = true)]
+async fn what_was_written_with_another_time_is_written_again() {
+    let mut nodes = Nodes::new();
+    let one = nodes.start(1, &shared()).await;
+    let two = nodes.start(2, &shared()).await;
+    one.world.announce(1, 7).await;
+    a_second().await;
+    assert!(two.has(1, 7));
+    let later = nodes.store.time().0 + 7_200_000;
+    nodes.store.follow_tokio_time(StoreTime(later));
+    one.world.announce(1, 8).await;
+    a_second().await;
+    assert!(two.has(1, 8));
 }
 
 #[tokio::test(start_paused = true)]
