@@ -49,6 +49,12 @@ const LONGEST_CALL: usize = 16 << 20;
 /// Rows of a table at most.
 const MOST_ROWS: usize = 4_000_000;
 
+/// Bytes of keys and values that are read of a table at once.
+const MOST_TABLE_BYTES: usize = 256 << 20;
+
+/// Pieces in which a table is read; each has two thousand rows or four megabytes, but for those that were rewritten meanwhile.
+const MOST_TABLE_PIECES: usize = 3 * MOST_ROWS / 2000;
+
 /// A store on Valkey or Redis. Its connections are made and made anew in the background; a call while there is none ends at
 /// once. Dropped, they end.
 pub struct RedisStore {
@@ -195,8 +201,8 @@ impl RedisStore {
         let mut rows: HashMap<Vec<u8>, (usize, Option<Vec<u8>>)> = HashMap::new();
         let mut from: Option<u64> = None;
         let (mut whole, mut began): (bool, Option<Epoch>) = (false, None);
-        let mut place = 0;
-        loop {
+        let (mut place, mut bytes) = (0, 0);
+        for _ in 0..MOST_TABLE_PIECES {
             let mut reply = self
                 .run(Script::Changes, |args| {
                     args.text(table_name(table));
@@ -216,11 +222,14 @@ impl RedisStore {
             }
             let mut entries = reply.fields()?;
             while !entries.is_empty() {
-                rows.insert(entries.bytes()?, (place, entries.value()?));
+                let (key, value) = (entries.bytes()?, entries.value()?);
+                bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+                rows.insert(key, (place, value));
                 place += 1;
             }
-            if rows.len() > MOST_ROWS || more && from.is_some_and(|from| till <= from) {
-                return Err(Lost::Refused("a table of the store is too long".into()));
+            let too_long = rows.len() > MOST_ROWS || bytes > MOST_TABLE_BYTES;
+            if too_long || more && from.is_some_and(|from| till <= from) {
+                break;
             }
             if more {
                 from = Some(till);
@@ -238,6 +247,7 @@ impl RedisStore {
                     .collect(),
             }));
         }
+        Err(Lost::Refused("a table of the store is too long".into()))
     }
 }
 

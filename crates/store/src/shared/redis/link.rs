@@ -603,7 +603,9 @@ fn broke() -> Lost {
 }
 
 fn mute((name, port): &Host) -> Lost {
-    Lost::Silent(format!("{name}:{port} takes connections and says nothing"))
+    Lost::Silent(format!(
+        "{name}:{port} accepts connections but does not answer"
+    ))
 }
 
 async fn settled(state: &mut watch::Receiver<State>) -> Result<(), Lost> {

@@ -13,7 +13,7 @@ use weir_testkit::redis::{Maker, Redis};
 
 use super::super::story::{self, Stage, tell};
 use super::*;
-use crate::shared::ToldLimit;
+use crate::shared::{Configured, ToldLimit};
 use crate::state::Window;
 
 /// How long anything may take on a busy machine.
@@ -448,7 +448,15 @@ async fn everything_ends_by_itself() {
         age: minute,
         spaced: true,
     };
-    let told = vec![Told::Limit(limit), started];
+    let configured = Told::Configured(
+        node,
+        vec![Configured {
+            ledger,
+            window,
+            limit: 9,
+        }],
+    );
+    let told = vec![Told::Limit(limit), started, configured];
     store.tell(up, told).await.unwrap();
     let question = Question {
         key: [3; 16],
@@ -572,7 +580,7 @@ async fn a_server_that_takes_connections_and_says_nothing_holds_nobody_up() {
     proxy.half_open(true);
     let store = hasty(&format!("redis://{}", proxy.address()));
     let lost = timeout(PATIENCE, store.ready()).await.unwrap().unwrap_err();
-    assert!(lost.to_string().contains("says nothing"), "{lost}");
+    assert!(lost.to_string().contains("but does not answer"), "{lost}");
     // Of a cluster, the next server that is named is asked.
     let servers = Redis::start_cluster().await.unwrap();
     proxy.point(servers[0].address());
@@ -940,6 +948,52 @@ async fn more_nodes_than_there_can_be_are_not_believed() {
         let lost = store.beat(Beat::default()).await.unwrap_err();
         assert!(lost.to_string().contains("makes no sense"), "{lost}");
     }
+}
+
+#[tokio::test]
+async fn who_was_silent_for_too_long_takes_nobodys_place() {
+    let server = Redis::start().await.unwrap();
+    let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
+    let store = open(&server.url()).with_clock(clock.clone());
+    store.ready().await.unwrap();
+    let beat = |node: usize| Beat {
+        node: NodeId(node as u64),
+        new_epoch: Epoch(5),
+        ..Beat::default()
+    };
+    store.beat(beat(1)).await.unwrap();
+    let mut fill = vec!["HSET".to_owned(), "{weir}:members".to_owned()];
+    for node in 2..=MOST_MEMBERS {
+        fill.extend([format!("{node:016x}"), "1800000000000".to_owned()]);
+    }
+    let fill: Vec<&str> = fill.iter().map(String::as_str).collect();
+    server.ask(&fill).unwrap();
+    let full = |lost: Lost| assert!(lost.to_string().contains("1000 nodes"), "{lost}");
+    full(store.beat(beat(MOST_MEMBERS + 1)).await.unwrap_err());
+    clock.fetch_add(86_400_000, Ordering::SeqCst);
+    store.beat(beat(1)).await.unwrap();
+    let pulse = store.beat(beat(MOST_MEMBERS + 1)).await.unwrap();
+    assert_eq!(pulse.members.len(), 2);
+}
+
+#[tokio::test]
+async fn a_table_without_an_end_is_not_read_for_ever() {
+    let piece = |till: usize| {
+        format!(
+            "*6\r\n$16\r\n{:016x}\r\n:9\r\n:1\r\n:{till}\r\n:1\r\n*0\r\n",
+            5
+        )
+        .into_bytes()
+    };
+    // Nothing in it, and always more of that.
+    let replies = (0..2 * MOST_TABLE_PIECES)
+        .map(|till| piece(till + 1))
+        .collect();
+    let (address, _tasks) = impostor(replies).await;
+    let store = open(&format!("redis://{address}"));
+    store.ready().await.unwrap();
+    let lost = store.changes(Table::Keys, Version::NONE).await.unwrap_err();
+    assert!(lost.to_string().contains("too long"), "{lost}");
 }
 
 #[tokio::test]
