@@ -165,6 +165,7 @@ impl NodesView {
         let silent = self.nodes.iter().find(|one| one.state == SeenState::Silent);
         match (silent, all) {
             (None, 1) => "This is the only node so far.".to_owned(),
+            (None, 2) => "Both nodes are here.".to_owned(),
             (None, all) => format!("All {} are here.", counted(all as u64, "node", "nodes")),
             (Some(silent), _) => {
                 let since = silent.heard.unwrap_or(self.now);

@@ -582,7 +582,7 @@ async fn pages_api_and_metrics_name_the_nodes_and_say_when_one_is_alone() {
     let mut browser = a.visitor();
     browser.sign_in(KEY).await;
     let page = browser.get("/").await.body;
-    assert!(page.contains("All 2 nodes are here."), "{page}");
+    assert!(page.contains("Both nodes are here."), "{page}");
     assert!(page.contains("<bdi>alder</bdi> <span class=\"chip open\">This one</span>"));
     assert!(page.contains("<bdi>birch</bdi>") && !page.contains("cedar"));
     let all = json_of(a, "/api/v1/nodes").await;
