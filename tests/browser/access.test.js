@@ -58,7 +58,7 @@ for (const javaScriptEnabled of [true, false]) {
     // The same name again: said beside the field, kept, and nothing is made.
     await page.getByLabel('Name of the program or person').fill(HOSTILE);
     await page.getByRole('button', { name: 'Make a key' }).click();
-    await page.locator('#name-mistake').filter({ hasText: 'already' }).waitFor();
+    await page.locator('#name-mistake').filter({ hasText: 'is taken' }).waitFor();
     assert.equal(await page.getByLabel('Name of the program or person').inputValue(), HOSTILE);
     assert.equal(await page.locator('td bdi', { hasText: HOSTILE }).count(), 1);
     // The browser complains of the status, which is right.

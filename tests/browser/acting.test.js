@@ -62,7 +62,7 @@ for (const { how, options, press, write, choose, tick, date } of WAYS) {
     await write(page, page.getByLabel('Name of the program or person'), HOSTILE);
     await press(page, button(page, 'Make a key'));
     const mistakes = page.locator('#mistakes');
-    await mistakes.getByText('already').waitFor();
+    await mistakes.getByText('is taken').waitFor();
     assert.ok(await mistakes.evaluate((one) => one === document.activeElement), 'it has the focus');
     await press(page, mistakes.getByRole('link'));
     await page.waitForURL((url) => url.hash === '#name');
