@@ -131,6 +131,23 @@ pub(crate) struct Wire<'a, P> {
 }
 
 impl<'a, P: Iterator<Item = &'a [u8]>> Wire<'a, P> {
+    /// One that brings all at once.
+    #[cfg(test)]
+    pub(crate) fn bringing(pieces: P) -> Self {
+        Self {
+            pieces,
+            piece: &[],
+            sent: Vec::new(),
+            at_once: usize::MAX,
+        }
+    }
+
+    /// All that was sent to the client.
+    #[cfg(test)]
+    pub(crate) fn sent(&self) -> &[u8] {
+        &self.sent
+    }
+
     /// The next bytes; none if there are no more.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.piece.is_empty() {

@@ -30,12 +30,16 @@ use weir_store::state::MemoryState;
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::http::{Behaviour, Good};
 use weir_testkit::zoo::{Place, Seen, http, udp};
+use weir_tracker_proto::http::{Answer, read_announce_reply, write_announce_query};
 use weir_tracker_proto::{Announce, InfoHash, PeerId, compact};
+use weir_web::seats::{Seating, Seats};
 
 use super::*;
 use crate::clock::FileTime;
 use crate::config::{Config, forwarder};
+use crate::conversation::Wire;
 use crate::forwarding::ForwardRules;
+use crate::inbound::http::{ConnectionLimits, Http};
 use crate::ledger::{Ledger, LedgerLimits};
 use crate::policy;
 use crate::reply::TrackerRefusal;
@@ -60,8 +64,10 @@ struct World {
     timeline: Timeline,
     state: Arc<MemoryState>,
     tallies: Tallies,
-    /// Of the only listener thread.
+    /// Of the only listener thread that is not for HTTP.
     tally: Arc<ListenerTally>,
+    /// The only one that is.
+    http: Arc<Http>,
     /// The other nodes, if there are any.
     sharing: Option<RunningSharing>,
 }
@@ -177,9 +183,20 @@ impl World {
         let sharing = sharing.zip(shared_rings);
         let sharing =
             sharing.map(|(sharing, rings)| RunningSharing::start(sharing, exchange, rings));
+        let tracker = Arc::new(Tracker::new(swarms, forwarding, reload.terms));
+        let limits = ConnectionLimits {
+            idle: 60,
+            request: 10,
+            bytes: 8192,
+        };
+        let vital = engine.vitals().add("tracker", "http");
+        let seats = Seats::new(Seating::new(1, None));
+        let others = (tokio::sync::mpsc::channel(1).0, seats, vital);
+        let http = Http::new(Arc::clone(&tracker), clock, tallies.add(), limits, others);
         Self {
             network: network.clone(),
-            tracker: Arc::new(Tracker::new(swarms, forwarding, reload.terms)),
+            tracker,
+            http: Arc::new(http),
             engine,
             forwarders,
             clock,
@@ -220,6 +237,46 @@ impl World {
             counts: (told.counts.seeders, told.counts.leechers),
             peers: v4.chain(v6).collect(),
         })
+    }
+
+    /// The same over HTTP, as the bytes of a connection.
+    fn ask_over_http(&self, announce: &Announce, peer: u8) -> Result<Reply, TrackerRefusal> {
+        let mut query = "/announce".to_owned();
+        write_announce_query(announce, None, &mut query);
+        let request = format!("GET {query} HTTP/1.1\r\nConnection: close\r\n\r\n");
+        let mut wire = Wire::bringing([request.as_bytes()].into_iter());
+        let from = SocketAddr::new(address(peer), 4000);
+        Arc::clone(&self.http).converse(from, &mut wire);
+        let sent = wire.sent();
+        let end = sent.windows(4).position(|four| four == b"\r\n\r\n");
+        let body = &sent[end.expect("a head") + 4..];
+        match read_announce_reply(body).expect("a reply") {
+            Answer::Given(given) => Ok(Reply {
+                interval: given.interval.expect("it is always given"),
+                counts: (
+                    given.complete.expect("it is always given"),
+                    given.incomplete.expect("it is always given"),
+                ),
+                peers: given.peers.addresses().collect(),
+            }),
+            Answer::Refused(_) => {
+                let terms = self.tracker.terms();
+                let refusals = [
+                    TrackerRefusal::NotServed,
+                    TrackerRefusal::Full(terms.interval),
+                    TrackerRefusal::Crowded(terms.interval),
+                    TrackerRefusal::Busy(terms.forwarding.busy),
+                    TrackerRefusal::QueueFull(terms.forwarding.full),
+                ];
+                let is_this = |refusal: &TrackerRefusal| {
+                    let mut written = Vec::new();
+                    refusal.write_http(&mut written);
+                    written == body
+                };
+                let this = refusals.into_iter().find(is_this);
+                Err(this.expect("words and times are those of one of them"))
+            }
+        }
     }
 
     /// Announces, and lets everything happen that follows at once.

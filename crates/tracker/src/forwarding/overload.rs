@@ -76,7 +76,7 @@ impl Overload {
         !others.contains(&self)
     }
 
-    fn own(self) -> Own {
+    pub(crate) fn own(self) -> Own {
         use OwnKind::{Dropped, Refused, Throttled};
         let (kind, reason, about) = match self {
             Self::NoToken => (Refused, OwnReason::NoToken, about::FIRST),

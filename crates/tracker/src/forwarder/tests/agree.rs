@@ -20,10 +20,12 @@ use weir_testkit::zoo::http::RetryAfter;
 
 use self::desk::Desk;
 use self::kept::Kept;
-use self::own::Met;
+use self::own::{Incident, Met, Toll};
 use self::promises::Promises;
-use self::steps::{Change, Mood, NAMES, Step, step};
+use self::steps::{Change, DENIED, Mood, NAMES, Step, step};
 use super::*;
+use crate::lists::Lists;
+use crate::swarm::PeerEndpoint;
 
 /// The one that is reached by name.
 const NAMED: usize = 4;
@@ -44,6 +46,8 @@ struct Story {
     kept: Kept,
     held: bool,
     crowds: u8,
+    /// Peers whose `stopped` will be sent later, as was said.
+    later: Vec<([u8; 20], PeerEndpoint)>,
 }
 
 impl Story {
@@ -73,7 +77,7 @@ impl Story {
         };
         let world = World::new(&network, &config);
         let desk = Desk::new(&world, file);
-        Self {
+        let story = Self {
             network,
             trackers,
             config,
@@ -85,7 +89,18 @@ impl Story {
             kept: Kept::default(),
             held: false,
             crowds: 0,
-        }
+            later: Vec::new(),
+        };
+        story.set_terms();
+        story
+    }
+
+    /// The terms of the configuration, with a list of what is not served.
+    fn set_terms(&self) {
+        self.world().tracker.set_terms(ClientTerms {
+            lists: Lists::of(None, &[DENIED]),
+            ..split(&self.config).1.terms
+        });
     }
 
     fn world(&self) -> &World {
@@ -98,6 +113,10 @@ impl Story {
 
     async fn step(&mut self, step: &Step) {
         self.met.settled = false;
+        let before = match step {
+            Step::Announce(..) | Step::Crowd(_) => Some(Toll::now(self.world())),
+            _ => None,
+        };
         match *step {
             Step::Announce(swarm, peer, event) => self.announce(swarm, peer, event),
             Step::Crowd(count) => {
@@ -138,6 +157,72 @@ impl Story {
             Step::Wait(seconds) => self.wait(u32::from(seconds) * SECOND).await,
         }
         self.world().settle().await;
+        if let Some(before) = before {
+            self.note_incidents(step, &before);
+        }
+    }
+
+    /// What did not go as the client of a step, or an operator, may have expected.
+    fn note_incidents(&mut self, step: &Step, before: &Toll) {
+        let world = self.world.as_ref().expect("it is there");
+        let at = world.wall(world.timeline.now());
+        let config = &self.config;
+        let client = match step {
+            Step::Announce(_, peer, _) => address(*peer).to_string(),
+            _ => String::new(),
+        };
+        let now = Toll::now(world);
+        for (kind, reason) in now.since(before) {
+            let (right, asker) = match (kind, reason) {
+                ("refused", "no_token") => (
+                    format!(
+                        "refused: the limit of {} per second",
+                        config.rate_limit_initial_per_sec
+                    ),
+                    None,
+                ),
+                ("refused", "queue_full") => ("refused: queue full (12)".to_owned(), None),
+                ("refused", "full") => (
+                    "the tracker is full (max_peers or max_swarms".to_owned(),
+                    None,
+                ),
+                ("refused", "crowded") => {
+                    ("refused: too many peers from one address".to_owned(), None)
+                }
+                ("refused", "denied") => (
+                    "refused: torrents in deny_file are not served".to_owned(),
+                    None,
+                ),
+                ("dropped", "queue_full") => ("dropped: queue full (12)".to_owned(), None),
+                ("throttled", "queue_filling") => (
+                    format!("sent to only {} forwarders", config.queue_throttle_top_n),
+                    None,
+                ),
+                ("throttled", "queue_full") => ("queue full (12)".to_owned(), None),
+                ("throttled", "slow") => (
+                    "Slow forwarders already fill half the queue".to_owned(),
+                    None,
+                ),
+                ("throttled", "too_many") => {
+                    let most = config.forward_events_per_minute;
+                    (
+                        format!("{client} sent more than {most} events in a minute"),
+                        Some(client.clone()),
+                    )
+                }
+                ("deduplicated", "repeated") => {
+                    (format!("{client} repeated "), Some(client.clone()))
+                }
+                other => panic!("{other:?}"),
+            };
+            self.met.incidents.push(Incident {
+                at: at.clone(),
+                kind,
+                reason,
+                asker,
+                right,
+            });
+        }
     }
 
     fn announce(&mut self, swarm: u8, peer: u8, event: Event) {
@@ -150,8 +235,31 @@ impl Story {
             ..announce(swarm, peer, event)
         };
         let world = self.world.as_ref().expect("it is there");
-        let reply = world.ask_as(&announce, peer);
-        self.met.replied(world, swarm, &reply);
+        let over_http = peer.is_multiple_of(4);
+        let reply = match over_http {
+            true => world.ask_over_http(&announce, peer),
+            false => world.ask_as(&announce, peer),
+        };
+        self.met.replied(world, (swarm, over_http), &reply);
+        if event == Event::Stopped {
+            // Whether it is now or later, trackers are told.
+            let endpoints = world
+                .tracker
+                .terms()
+                .trust
+                .endpoints(&announce, address(peer));
+            self.later.push((announce.info_hash.0, endpoints.0));
+        }
+    }
+
+    /// Trackers that were to be told later that a peer stopped have been, unless it is here again.
+    fn told_later(&self) {
+        let world = self.world();
+        let ledger = world.tracker.forwarding.ledger();
+        for (hash, at) in &self.later {
+            let is_over = !ledger.is_told(hash, at) || world.tracker.swarms.has_peer(hash, at);
+            assert!(is_over, "{at:?} of {}", hash[0]);
+        }
     }
 
     fn behave(&self, who: usize, mood: Mood) {
@@ -191,21 +299,33 @@ impl Story {
         let (name, listed) = (NAMES[who], &mut self.config.forwarders);
         let place = listed.iter().position(|entry| entry.name == name);
         match (place, change) {
+            (_, Change::Rules) => {
+                let config = &mut self.config;
+                let usual = config.forward_events_per_minute == 6;
+                let either = |one, other| if usual { other } else { one };
+                config.forward_events_per_minute = either(6, 4);
+                config.queue_throttle_top_n = either(2, 3);
+                config.retry_period = SECOND * either(300, 200);
+                config.queue_full_retry = MINUTE * either(30, 20);
+                config.announce_interval = MINUTE * either(30, 25);
+            }
             (Some(place), Change::Toggle) => drop(listed.remove(place)),
             (Some(place), Change::First) => listed[..=place].rotate_right(1),
             (None, _) => listed.push(self.entries[who].clone()),
         }
         self.world().reload(&self.config);
+        self.set_terms();
     }
 
     async fn restart(&mut self, away: Duration) {
         // It holds on to the engine.
         self.desk = None;
         let world = self.world.take().expect("it is there");
-        self.met.restart(&world);
+        self.met.restart(&world, away);
         let world = world.again(away, &self.config).await;
         self.desk = Some(Desk::new(&world, &self.file));
         self.world = Some(world);
+        self.set_terms();
         self.held = false;
     }
 
@@ -283,6 +403,7 @@ async fn tell(file: &File, steps: &[Step]) {
     }
     story.kept.check(story.world.as_ref().expect("it is there"));
     story.check().await;
+    story.told_later();
     let counters = story.world().engine.status().counters;
     assert_eq!(counters.waiting(), 0, "{counters:?}");
 }

@@ -143,6 +143,26 @@ impl Desk {
             .collect()
     }
 
+    /// All decisions that a page lists, with those on the pages behind it: number, time and words.
+    pub(super) async fn listed(&self, path: &str) -> Vec<(u64, String, String)> {
+        let (mut all, mut path) = (Vec::new(), path.to_owned());
+        loop {
+            let page = self.page(&path).await;
+            all.extend(parts(&page, "<tr id=\"d-").map(|row| {
+                let (number, _) = row.split_once('"').expect("a number");
+                let words = row.rsplit_once("<td>").map_or("", |(_, last)| last);
+                let (words, _) = words.split_once("</td>").expect("a cell");
+                let number = number.parse().expect("a number");
+                (number, times(row)[0].to_owned(), text(words))
+            }));
+            let Some((before, _)) = page.split_once("\" rel=\"next\">") else {
+                return all;
+            };
+            let (_, next) = before.rsplit_once("<a href=\"").expect("a link");
+            path = next.replace("&#38;", "&");
+        }
+    }
+
     /// All decisions that the API knows, newest first.
     pub(super) async fn decisions(&self) -> Vec<Value> {
         let (mut all, mut before) = (Vec::new(), String::new());

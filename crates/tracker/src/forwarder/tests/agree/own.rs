@@ -1,6 +1,6 @@
 //! What clients met is what counters, card and the front's own records tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
@@ -9,16 +9,20 @@ use weir_engine::{OwnDecision, OwnKind, OwnReason, Span, about};
 use super::super::*;
 use super::desk::{Everything, between, text};
 use crate::forwarding::allowance::HeldBack;
+use crate::forwarding::overload::Overload;
 
 /// What clients were told, in this run; and what was refused in all runs, because records outlive a run.
 #[derive(Default)]
 pub(super) struct Met {
-    answered: u64,
+    /// Over UDP and over HTTP.
+    answered: [u64; 2],
     pub(super) scrapes: u64,
     refused: BTreeMap<&'static str, u64>,
-    /// When that was, in all runs.
-    pub(super) turned_away: Vec<(String, &'static str)>,
-    /// The same and more of earlier runs, by kind and reason of the record.
+    /// How long they were told to wait, in all runs.
+    told: BTreeMap<&'static str, BTreeSet<u64>>,
+    /// What can be asked about, in all runs.
+    pub(super) incidents: Vec<Incident>,
+    /// The same and more of earlier runs, as far as it is still kept, by kind and reason of the record.
     before: BTreeMap<(&'static str, &'static str), u64>,
     /// Jobs that were dropped in earlier runs.
     dropped_before: u64,
@@ -28,17 +32,61 @@ pub(super) struct Met {
     counted: BTreeMap<(&'static str, &'static str), u64>,
 }
 
+/// Something that did not go as somebody may have expected, who asks why.
+pub(super) struct Incident {
+    pub(super) at: String,
+    /// As in the record.
+    pub(super) kind: &'static str,
+    pub(super) reason: &'static str,
+    pub(super) asker: Option<String>,
+    /// What the answer says.
+    pub(super) right: String,
+}
+
+/// What the tracker has done and not done so far in this run, by kind and reason of the record.
+pub(super) struct Toll(Vec<((&'static str, &'static str), u64)>);
+
+impl Toll {
+    pub(super) fn now(world: &World) -> Self {
+        let forwarding = &world.tracker.forwarding;
+        let overloads = Overload::ALL.into_iter().map(|what| {
+            let own = what.own();
+            let names = (own.kind.name(), own.reason.name());
+            (names, forwarding.overloads().total(what))
+        });
+        let held_back = HeldBack::ALL.into_iter().map(|why| {
+            let names = match why {
+                HeldBack::Repeated => ("deduplicated", "repeated"),
+                HeldBack::Throttled | HeldBack::Delayed => ("throttled", "too_many"),
+            };
+            (names, forwarding.allowances().total(why))
+        });
+        Self(overloads.chain(held_back).collect())
+    }
+
+    /// What has happened since.
+    pub(super) fn since<'a>(
+        &'a self,
+        before: &'a Self,
+    ) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let both = self.0.iter().zip(&before.0);
+        both.filter(|(now, before)| now.1 > before.1)
+            .map(|(now, _)| now.0)
+    }
+}
+
 impl Met {
     /// Takes note of a reply, which says the same as a scrape at this moment.
     pub(super) fn replied(
         &mut self,
         world: &World,
-        swarm: u8,
+        (swarm, over_http): (u8, bool),
         reply: &Result<Reply, TrackerRefusal>,
     ) {
-        let why = match reply {
+        let terms = world.tracker.terms();
+        let (why, wait) = match reply {
             Ok(reply) => {
-                self.answered += 1;
+                self.answered[usize::from(over_http)] += 1;
                 let scraped = world
                     .tracker
                     .scrape(&world.tracker.terms(), InfoHash([swarm; 20]));
@@ -46,25 +94,34 @@ impl Met {
                 assert_eq!(reply.counts, scraped, "of swarm {swarm}");
                 return;
             }
-            Err(TrackerRefusal::Busy(300)) => "no_token",
-            Err(TrackerRefusal::QueueFull(1800)) => "queue_full",
-            Err(TrackerRefusal::Full(1800)) => "full",
-            Err(TrackerRefusal::Crowded(1800)) => "crowded",
+            Err(TrackerRefusal::Busy(_)) => ("no_token", Some(terms.forwarding.busy)),
+            Err(TrackerRefusal::QueueFull(_)) => ("queue_full", Some(terms.forwarding.full)),
+            Err(TrackerRefusal::Full(_)) => ("full", Some(terms.interval)),
+            Err(TrackerRefusal::Crowded(_)) => ("crowded", Some(terms.interval)),
+            Err(TrackerRefusal::NotServed) => ("denied", None),
             Err(other) => panic!("{other:?}"),
         };
+        assert_eq!(reply.as_ref().err().and_then(TrackerRefusal::retry), wait);
         *self.refused.entry(why).or_default() += 1;
-        self.turned_away
-            .push((world.wall(world.timeline.now()), why));
+        self.told
+            .entry(why)
+            .or_default()
+            .extend(wait.map(u64::from));
     }
 
-    /// Counters begin anew, records do not.
-    pub(super) fn restart(&mut self, world: &World) {
+    /// Counters begin anew, records do not: those of the last day are told again.
+    pub(super) fn restart(&mut self, world: &World, away: Duration) {
         self.count(world);
+        let oldest = world.timeline.now() + away - DAY;
+        let decisions = world.engine.own_decisions();
         for (kind, count) in std::mem::take(&mut self.counted) {
-            *self.before.entry(kind).or_default() += count;
+            let gone = decisions.iter().filter(|one| one.last < oldest);
+            let gone = sum(gone, kind);
+            let before = self.before.entry(kind).or_default();
+            *before = *before + count - gone;
         }
         self.dropped_before += dropped_jobs(world);
-        (self.answered, self.scrapes, self.settled) = (0, 0, false);
+        (self.answered, self.scrapes, self.settled) = ([0; 2], 0, false);
         self.refused.clear();
     }
 
@@ -83,7 +140,8 @@ impl Met {
             (all, refused("no_token"))
         );
         for (name, kind, count) in [
-            ("udp_announce", "udp_announce", self.answered),
+            ("udp_announce", "udp_announce", self.answered[0]),
+            ("http_announce", "http_announce", self.answered[1]),
             ("udp_scrape", "udp_scrape", self.scrapes),
             ("refused", "refused", all),
         ] {
@@ -128,6 +186,7 @@ impl Met {
             (("refused", "queue_full"), refused("queue_full")),
             (("refused", "full"), refused("full")),
             (("refused", "crowded"), refused("crowded")),
+            (("refused", "denied"), refused("denied")),
             (("dropped", ""), listeners.dropped),
             (("left out", ""), world.engine.status().throttled),
             (("deduplicated", "repeated"), held_back(HeldBack::Repeated)),
@@ -152,42 +211,45 @@ impl Met {
     /// The front's own records tell each of these once, whichever run it was in.
     fn records(&self, world: &World) {
         let decisions = world.engine.own_decisions();
-        let sum = |is: &dyn Fn(&OwnDecision) -> bool, count: fn(&OwnDecision) -> u64| -> u64 {
-            decisions.iter().filter(|one| is(one)).map(count).sum()
-        };
         for (&(kind, reason), &now) in &self.counted {
             let before = self
                 .before
                 .get(&(kind, reason))
                 .copied()
                 .unwrap_or_default();
-            let told = match kind {
-                "left out" => sum(&|one| &*one.own.about == about::FORWARDERS, |one| {
-                    one.own.concerned
-                }),
-                "dropped" => sum(&|one| one.own.kind == OwnKind::Dropped, |one| one.count),
-                kind => sum(
-                    &|one| one.own.kind.name() == kind && one.own.reason.name() == reason,
-                    |one| one.count,
-                ),
-            };
+            let told = sum(decisions.iter(), (kind, reason));
             assert_eq!(told, before + now, "{kind} {reason}: {decisions:?}");
         }
         for one in &decisions {
-            let retry = match (one.own.kind, one.own.reason) {
-                (OwnKind::Refused, OwnReason::NoToken) => Some(300),
-                (OwnKind::Refused, OwnReason::QueueFull | OwnReason::Full | OwnReason::Crowded) => {
-                    Some(1800)
-                }
-                _ => None,
+            let told = self.told.get(one.own.reason.name());
+            let told = told.filter(|told| one.own.kind == OwnKind::Refused && !told.is_empty());
+            let is_right = match (one.own.retry, told) {
+                (Some(retry), Some(told)) => told.contains(&retry.as_secs()),
+                (retry, told) => retry.is_none() && told.is_none(),
             };
-            assert_eq!(
-                one.own.retry,
-                retry.map(Duration::from_secs),
-                "as clients were told: {one:?}"
-            );
+            assert!(is_right, "as clients were told: {one:?} {told:?}");
         }
     }
+}
+
+/// How often records of a kind and reason tell that it happened.
+fn sum<'a>(decisions: impl Iterator<Item = &'a OwnDecision>, (kind, reason): (&str, &str)) -> u64 {
+    let counts = decisions.map(|one| {
+        let own = &one.own;
+        let is_it = match kind {
+            "left out" => {
+                return if &*own.about == about::FORWARDERS {
+                    own.concerned
+                } else {
+                    0
+                };
+            }
+            "dropped" => own.kind == OwnKind::Dropped,
+            kind => own.kind.name() == kind && own.reason.name() == reason,
+        };
+        if is_it { one.count } else { 0 }
+    });
+    counts.sum()
 }
 
 /// Jobs that were dropped in this run before they were sent.
@@ -213,10 +275,15 @@ fn overload(world: &World, everything: &Everything, settled: bool) {
     assert_eq!(text(between(card, "<p>", "</p>")), front["sentence"]);
     let now = world.timeline.now();
     let is_told = |one: &OwnDecision, seconds: u64| {
-        !matches!(one.own.reason, OwnReason::Slow | OwnReason::Crowded)
-            && !matches!(one.own.reason, OwnReason::Repeated | OwnReason::TooMany)
-            && one.own.kind != OwnKind::OurNetwork
-            && one.last.until(now) < Duration::from_secs(seconds)
+        let copes = [
+            OwnReason::Slow,
+            OwnReason::Crowded,
+            OwnReason::Denied,
+            OwnReason::Repeated,
+            OwnReason::TooMany,
+            OwnReason::AllFailed,
+        ];
+        !copes.contains(&one.own.reason) && one.last.until(now) < Duration::from_secs(seconds)
     };
     let decisions = world.engine.own_decisions();
     let is_overloaded = front["state"] == "overloaded";

@@ -8,6 +8,9 @@ use super::super::*;
 /// Timers are exact to the millisecond.
 const EXACT: Duration = Duration::from_millis(1);
 
+/// The queue is through in this time: twelve calls, four at once, half a minute each.
+const LINE: Duration = Duration::from_secs(100);
+
 /// What was said of each forwarder when the wait began.
 pub(super) struct Promises {
     made: Vec<Promise>,
@@ -29,6 +32,8 @@ struct Promise {
     retries: Vec<(Moment, About)>,
     /// Nobody is called before.
     paused: Option<Moment>,
+    /// Those about which it would have been, had there been room.
+    put_off: Vec<(Moment, About)>,
 }
 
 impl Promises {
@@ -49,7 +54,14 @@ impl Promises {
             });
             let retries = retries.filter(|_| until.is_none() && view.off.is_none());
             let retries = retries.filter(|(_, about)| world.retries(about));
+            let put_off = records.iter().filter_map(|record| match record.what {
+                What::PutOff { due, .. } if due > view.at => Some((due, record.about.clone())),
+                _ => None,
+            });
+            let put_off = put_off.filter(|_| until.is_none() && view.off.is_none());
+            let put_off = put_off.filter(|(_, about)| world.retries(about));
             Promise {
+                put_off: put_off.collect(),
                 newest: records.first().map_or(0, |record| record.number),
                 until,
                 probe: view.probe_at,
@@ -135,10 +147,30 @@ impl Promise {
                 "{name} was to be asked about {about:?} at {due:?}: {later:?}"
             );
         }
+        for (due, about) in &self.put_off {
+            let tried = later.iter().any(|record| {
+                record.about == *about && record.at >= *due
+                    || matches!(record.what, What::CooldownBegan { .. })
+            });
+            // Whoever else is in the queue may hang as long as it may.
+            let is_late = *due + LINE <= now;
+            assert!(
+                tried || !is_late || !world.holds(about),
+                "{name} was to be asked about {about:?} at {due:?}: {later:?}"
+            );
+        }
     }
 }
 
 impl World {
+    /// Whether somebody takes part.
+    fn holds(&self, about: &About) -> bool {
+        let About::Torrent([first, ..]) = about else {
+            return false;
+        };
+        self.tracker.swarms.holds(&[*first; 20])
+    }
+
     /// Whether a retry about this torrent is still on the agenda.
     fn retries(&self, about: &About) -> bool {
         let About::Torrent([first, ..]) = about else {

@@ -6,6 +6,9 @@ use weir_tracker_proto::Event;
 /// The forwarders.
 pub(super) const NAMES: [&str; 5] = ["alder", "birch", "cedar", "dogwood", "elm"];
 
+/// The swarm that is not served.
+pub(super) const DENIED: u8 = 8;
+
 /// What may happen.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
@@ -53,6 +56,8 @@ pub(super) enum Change {
     Toggle,
     /// It is listed first.
     First,
+    /// Clients are told and allowed something else from now on, or what they were before.
+    Rules,
 }
 
 pub(super) fn step() -> impl Strategy<Value = Step> {
@@ -79,11 +84,15 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         Mood::Unreadable,
     ]);
     let action = prop::sample::select(vec!["probe", "clear", "disable", "enable"]);
-    let change = prop_oneof![2 => Just(Change::Toggle), 1 => Just(Change::First)];
+    let change = prop_oneof![
+        2 => Just(Change::Toggle),
+        1 => Just(Change::First),
+        1 => Just(Change::Rules),
+    ];
     let wait = prop_oneof![4 => 2..10u16, 4 => 20..100u16, 3 => 200..1000u16, 1 => 3000..5000u16];
     let who = 0..NAMES.len();
     prop_oneof![
-        10 => (1..8u8, 1..5u8, event).prop_map(|(swarm, peer, event)| Step::Announce(swarm, peer, event)),
+        10 => (1..=DENIED, 1..5u8, event).prop_map(|(swarm, peer, event)| Step::Announce(swarm, peer, event)),
         1 => (1..30u8).prop_map(Step::Crowd),
         1 => (1..8u8).prop_map(Step::Scrape),
         5 => (who.clone(), mood).prop_map(|(who, mood)| Step::Behave(who, mood)),
