@@ -82,8 +82,8 @@ pub use record::{About, CallEnd, Got, Receipt, Record};
 pub use roster::{Joining, Listed, Reconciled, Roster};
 pub use rows::{Restored, RestoredJob, RestoredPast, RestoredUpstream, Rows, WallClock};
 pub use sentence::{
-    Scene, drop_reason, is_queued, our_network, sentence, slot_of, span, wait_reason, waits_until,
-    window_name, within,
+    Scene, drop_reason, failure, is_queued, our_network, sentence, slot_of, span, wait_reason,
+    waits_until, window_name, within,
 };
 pub use series::{Point, Span};
 pub use sharing::{DifferingLimit, SharedUse};

@@ -83,7 +83,9 @@ pub enum About {
     /// A torrent, by the bytes that are shown of its hash.
     #[serde(alias = "Hash")]
     Torrent(#[serde(deserialize_with = "shown")] [u8; 6]),
-    /// Something that has a name: a query, the caps, a file.
+    /// A file. Not which: its name is the upstream's, and a link may hold a secret.
+    File,
+    /// Something that has a name: a query, the caps.
     Text(Arc<str>),
 }
 
@@ -102,6 +104,7 @@ impl About {
             Self::Torrent([a, b, c, d, y, z]) => {
                 Some(format!("{a:02x}{b:02x}{c:02x}{d:02x}…{y:02x}{z:02x}"))
             }
+            Self::File => Some("a file".to_owned()),
             Self::Text(text) => Some(text.to_string()),
         }
     }

@@ -9,7 +9,7 @@ use weir_dispatch::{
     Asker, Cause, Class, Cooldown, DropReason, FullWindow, Moment, Skip, Wait, What, Window,
 };
 
-use crate::record::{Got, Record};
+use crate::record::{About, Got, Record};
 use crate::tally::Kind;
 use crate::words::{self, capital, grouped};
 
@@ -62,7 +62,7 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::Raised { from } => return raised(record, from, scene),
         What::Retried { due } => return retried(record, due, scene),
         What::PutOff { due, reason, limit } => return put_off(record, due, reason, limit, scene),
-        What::Cleared => return format!("{who}: cooldown cleared by an operator."),
+        What::Cleared => return format!("{who}: cooldown cleared by {}.", operator(record, scene)),
         What::SwitchedOff => switched_off(record, scene),
         What::SwitchedOn => format!("was switched on by {}", operator(record, scene)),
     };
@@ -93,11 +93,10 @@ pub(crate) fn outage(failed: u64) -> String {
 }
 
 fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scene<'_>) -> String {
-    let whom = format!("{}{}", for_asker(record, scene), about(record));
-    let who = scene.upstream;
-    let called = match reason {
-        None if waited < Duration::from_millis(100) => format!("{who} was called at once{whom}"),
-        None => format!("{who} was called{whom} after {} in the queue", span(waited)),
+    let (who, what) = (scene.upstream, about(record));
+    let after = match reason {
+        None if waited < Duration::from_millis(100) => String::new(),
+        None => format!(" after {} in the queue", span(waited)),
         Some(reason) => {
             let waiting = match reason {
                 Wait::Off => "being switched off",
@@ -109,21 +108,35 @@ fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scen
                 Wait::Claimed => "waiting for another node",
                 Wait::Network => "waiting for our own network",
             };
-            format!("{who} was called{whom} after {} of {waiting}", span(waited))
+            format!(" after {} of {waiting}", span(waited))
         }
     };
-    let Some(end) = record.end else {
-        return format!("{called}.{}", given(record, scene));
+    if record.end.is_some_and(|end| end.kind == Kind::Redirected) {
+        let asker = (scene.asker)(record.asker).unwrap_or_else(|| "the program".to_owned());
+        return format!(
+            "{who}: {asker} was redirected to fetch the file itself{after}; counted as one call.{}",
+            given(record, scene)
+        );
+    }
+    let own = record.asker == Asker::WEIR;
+    let called = match (own, after.is_empty()) {
+        (true, _) => format!("Weir tested {who}{what}{after}"),
+        (false, true) => format!("{who} was called at once{}{what}", for_asker(record, scene)),
+        (false, false) => format!("{who} was called{}{what}{after}", for_asker(record, scene)),
     };
-    let took = span(end.took);
-    let ended = match (end.kind, &record.cause) {
-        (Kind::Done, _) => format!(" and answered in {took}"),
-        (Kind::No | Kind::Again, None) => format!(" and said no in {took}"),
-        (Kind::Cut, None) => "; Weir stopped before it answered".to_owned(),
-        (Kind::Lost, _) => "; how it ended is not known, because Weir was killed".to_owned(),
-        (_, Some(cause)) => format!(": {cause}"),
-        (_, None) => " and did not answer".to_owned(),
-    };
+    let ended = record.end.map_or_else(String::new, |end| {
+        // In both forms the upstream is who answers.
+        let and = if own { ": it" } else { " and" };
+        let took = span(end.took);
+        match (end.kind, &record.cause) {
+            (Kind::Done, _) => format!("{and} answered in {took}"),
+            (Kind::No | Kind::Again, None) => format!("{and} said no in {took}"),
+            (Kind::Cut, None) => "; Weir stopped before it answered".to_owned(),
+            (Kind::Lost, _) => "; how it ended is not known, because Weir was killed".to_owned(),
+            (_, Some(cause)) => format!(": {cause}"),
+            (_, None) => format!("{and} did not answer"),
+        }
+    });
     format!("{called}{ended}.{}", given(record, scene))
 }
 
@@ -136,7 +149,7 @@ fn waits(
 ) -> String {
     match (reason, full) {
         (Wait::Window, Some(full)) if full.limit == 0 => {
-            format!("waits: no calls are allowed {}", within(full.window))
+            format!("waits: its limit is 0 calls {}", per(full.window))
         }
         (Wait::Window, Some(full)) => {
             let kept = match full.kept {
@@ -155,7 +168,7 @@ fn waits(
             let next = (scene.clock)(until, false);
             format!("waits: its quota is used up, next slot {next}")
         }
-        (Wait::Off, _) => "waits: an operator switched it off".to_owned(),
+        (Wait::Off, _) => "waits: it is switched off by an operator".to_owned(),
         (Wait::Cooldown, _) => {
             let next = (scene.clock)(until, true);
             let whom = format!("{}{}", for_asker(record, scene), about(record));
@@ -169,7 +182,7 @@ fn waits(
             let next = (scene.clock)(until, true);
             format!("waits: our own network is down, next try {next}")
         }
-        (Wait::Agreeing, _) => "waits: the nodes are agreeing on what was used".to_owned(),
+        (Wait::Agreeing, _) => "waits while the nodes agree on how many calls were used".to_owned(),
         (Wait::Share, full) => {
             format!(
                 "waits: the shared store does not answer, and {}",
@@ -195,7 +208,7 @@ fn share(full: Option<FullWindow>, until: Moment, scene: &Scene<'_>) -> String {
     match full.kept {
         // When the store is back nobody knows, so no time is told.
         0 => format!(
-            "this node has no share of {limit} calls per {window}. Tried again when the store is back"
+            "this node's share of the {limit} calls per {window} is zero. It tries again when the store is back"
         ),
         _ => format!(
             "this node has used its share ({} of {limit} calls per {window}). Next slot {}",
@@ -217,12 +230,12 @@ fn cooling(
     let why = record.cause.as_deref().unwrap_or("it did not answer");
     let ladder = match cooldown.cause {
         Cause::Throttled => String::new(),
-        _ => format!(
-            " ({})",
-            ladder(failures, record.at.until(cooldown.until), next)
-        ),
+        _ => {
+            let grows = next > record.at.until(cooldown.until);
+            format!(" ({})", failure(failures, grows.then_some(next)))
+        }
     };
-    format!("is cooling down for {length}, until {until}: {why}{ladder}")
+    format!("went into cooldown for {length}, until {until}: {why}{ladder}")
 }
 
 fn disabled(
@@ -236,7 +249,7 @@ fn disabled(
     // Records of earlier versions name no probe.
     let probed = (scene.clock)(cooldown.until.max(probe), false);
     format!(
-        "was disabled: {why}. Next automatic probe at {probed}; if that fails, {} later",
+        "was disabled: {why}. Next automatic probe at {probed}; if that fails, another {} later",
         span(next)
     )
 }
@@ -250,7 +263,7 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
             _ => String::new(),
         };
         let got = given(record, scene);
-        return format!("{who} was skipped{whom}: an operator switched it off{why}.{got}");
+        return format!("{who} was skipped{whom}: it is switched off by an operator{why}.{got}");
     };
     let (next, got) = (record.at + wait, given(record, scene));
     let Some(limit) = skip.limit else {
@@ -327,7 +340,7 @@ pub fn wait_reason(reason: Wait, cause: Option<&str>) -> String {
         Wait::Cooldown => "it is cooling down",
         Wait::Window => "its quota is used up",
         Wait::Gap => "it was asked a moment ago",
-        Wait::Agreeing => "the nodes are agreeing on what was used",
+        Wait::Agreeing => "the nodes are agreeing on how many calls were used",
         Wait::Share => "the shared store does not answer and this node has used its share",
         Wait::Claimed => "another node is asking the same",
         Wait::Network => "calls pause",
@@ -338,26 +351,28 @@ pub fn wait_reason(reason: Wait, cause: Option<&str>) -> String {
 
 fn missed(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
-    let whom = format!("{}{}", for_asker(record, scene), about(record));
-    let why = match skip.wait {
-        Some(_) if is_queued(&skip) => {
-            "the request was still queued at the deadline, and stays queued".to_owned()
-        }
-        Some(wait) => match knows_slot(skip.reason) {
-            false => format!(
-                "{}. The request stays queued",
-                wait_reason(skip.reason, None)
-            ),
-            true => format!(
-                "the next free slot is in {} ({}){}, after the deadline. The request stays queued",
-                span(wait),
-                (scene.clock)(record.at + wait, true),
-                cause(record)
-            ),
-        },
-        None => "it had not answered by the deadline".to_owned(),
+    let (what, got) = (about(record), given(record, scene));
+    let Some(wait) = skip.wait else {
+        let asker = (scene.asker)(record.asker).map_or_else(String::new, |who| format!(" {who}"));
+        return format!(
+            "{who} did not answer{asker}{what} by the deadline. The call goes on.{got}"
+        );
     };
-    format!("{who} was skipped{whom}: {why}.{}", given(record, scene))
+    let why = if is_queued(&skip) {
+        "the request was still queued when the deadline passed, and stays queued".to_owned()
+    } else if knows_slot(skip.reason) {
+        format!(
+            "the next free slot is in {} ({}){}, too late for this request. It stays queued for the next asker",
+            span(wait),
+            (scene.clock)(record.at + wait, true),
+            cause(record)
+        )
+    } else {
+        let why = wait_reason(skip.reason, None);
+        format!("{why}. The request stays queued for the next asker")
+    };
+    let asker = for_asker(record, scene);
+    format!("{who} was skipped{asker}{what}: {why}.{got}")
 }
 
 fn shared(record: &Record, with: Asker, after: Duration, scene: &Scene<'_>) -> String {
@@ -365,16 +380,14 @@ fn shared(record: &Record, with: Asker, after: Duration, scene: &Scene<'_>) -> S
     let one = (scene.asker)(record.asker).unwrap_or_else(|| "a program".to_owned());
     let other = (scene.asker)(with).unwrap_or_else(|| "another program".to_owned());
     let (what, after) = (about(record), span(after));
-    let waited = format!(
-        "{who}: {one} waited for the call that {other} had asked for {after} earlier{what}"
-    );
+    let waited = format!("{who}: {one} waited for the call made for {other} {after} earlier{what}");
     match record.got {
-        Some(Got::Nothing) => format!("{waited}, and got no answer either."),
+        Some(Got::Nothing) => format!("{waited}; neither got an answer."),
         Some(Got::Cached { .. } | Got::Elsewhere | Got::Retry { .. }) => {
             format!("{waited}, which brought no answer.{}", given(record, scene))
         }
         Some(Got::Fresh) | None => format!(
-            "{who}: {one} got the answer to the same question that {other} asked {after} earlier{what}."
+            "{who}: {one} shared the answer to the same question, which {other} had asked {after} earlier{what}."
         ),
     }
 }
@@ -382,13 +395,14 @@ fn shared(record: &Record, with: Asker, after: Duration, scene: &Scene<'_>) -> S
 fn kept(record: &Record, by: Asker, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
     let one = (scene.asker)(record.asker).unwrap_or_else(|| "a program".to_owned());
-    let node = (scene.asker)(by).unwrap_or_else(|| "another node".to_owned());
+    let node =
+        (scene.asker)(by).map_or_else(|| "another node".to_owned(), |node| format!("node {node}"));
     let age = match record.got {
         Some(Got::Cached { age }) => format!(", {} old", words::age(age)),
         _ => String::new(),
     };
     format!(
-        "{who}: {one} got the answer that {node} had cached{age}{}.",
+        "{who}: {one} got the answer cached on {node}{age}{}.",
         about(record)
     )
 }
@@ -409,13 +423,14 @@ fn dropped(record: &Record, reason: DropReason, limit: u32, scene: &Scene<'_>) -
 
 /// Why there was no room for a request, as records tell it and whoever asked; `limit` is how many fit, where that is known.
 pub fn drop_reason(reason: DropReason, limit: Option<u32>) -> String {
+    let many = limit.map_or_else(|| "too many".to_owned(), grouped);
     let limit = limit.map_or_else(String::new, |limit| format!(" ({})", grouped(limit)));
     match reason {
         DropReason::QueueFull => format!("queue full{limit}"),
-        DropReason::Backlog => format!("its share of the queue{limit} is used up"),
+        DropReason::Backlog => format!("{many} requests for this upstream are already queued"),
         DropReason::AgendaFull => format!("too many requests are scheduled{limit}"),
         DropReason::Scheduled => "the same request is already scheduled".to_owned(),
-        DropReason::Gone => "it is no longer configured".to_owned(),
+        DropReason::Gone => "the upstream is no longer configured".to_owned(),
     }
 }
 
@@ -424,16 +439,21 @@ fn raised(record: &Record, from: Class, scene: &Scene<'_>) -> String {
     let to = record
         .class
         .map_or("a more urgent class", |class| (scene.class)(class));
-    let asker = for_asker(record, scene);
+    let why = (scene.asker)(record.asker).map_or_else(String::new, |asker| {
+        format!(" because {asker} asked for it")
+    });
     let what = about(record);
-    format!("{who}: a queued request was moved up from {from} to {to}{asker}{what}.")
+    format!("{who}: a queued request{what} was raised from {from} to {to}{why}.")
 }
 
 /// A plan, not a promise: the queue may be full then.
 fn retried(record: &Record, due: Moment, scene: &Scene<'_>) -> String {
     let (who, next, what) = (scene.upstream, (scene.clock)(due, true), about(record));
-    let why = record.cause.as_deref().unwrap_or("it did not answer");
-    format!("{who}: next try planned for {next}{what}, because {why}.")
+    let why = match &record.cause {
+        Some(cause) => format!(": {cause}{what}"),
+        None => format!(" did not answer{what}"),
+    };
+    format!("{who}{why}; next try planned for {next}.")
 }
 
 fn put_off(
@@ -445,7 +465,7 @@ fn put_off(
 ) -> String {
     let (who, next, what) = (scene.upstream, (scene.clock)(due, true), about(record));
     let (from, why) = (from_asker(record, scene), drop_reason(reason, Some(limit)));
-    format!("{who}: the request{from}{what} was put off to {next}: {why}.")
+    format!("{who}: the request{from}{what} was put off until {next}: {why}.")
 }
 
 fn switched_off(record: &Record, scene: &Scene<'_>) -> String {
@@ -491,17 +511,18 @@ fn cause(record: &Record) -> String {
 
 /// What whoever asked got, as a sentence of its own.
 fn given(record: &Record, scene: &Scene<'_>) -> String {
-    let who =
-        (scene.asker)(record.asker).map_or_else(|| "The program".to_owned(), |who| capital(&who));
+    let asker = (scene.asker)(record.asker).unwrap_or_else(|| "the program".to_owned());
+    let who = capital(&asker);
     match record.got {
         None | Some(Got::Fresh) => String::new(),
         Some(Got::Cached { age }) => {
             format!(" {who} got the cached answer, {} old.", words::age(age))
         }
+        Some(Got::Nothing) if record.about == About::File => format!(" {who} got no file."),
         // Of one that is switched off, nothing is given that is cached either.
         Some(Got::Nothing) if is_off(record) => format!(" {who} got nothing."),
-        Some(Got::Nothing) => format!(" {who} got nothing; nothing was cached for this question."),
-        Some(Got::Elsewhere) => format!(" {who} got it from another server."),
+        Some(Got::Nothing) => format!(" {who} got nothing: no cached answer."),
+        Some(Got::Elsewhere) => format!(" Another server answered {asker}."),
         Some(Got::Retry { after }) => format!(" {who} was told to retry in {}.", span(after)),
     }
 }
@@ -510,11 +531,18 @@ fn is_off(record: &Record) -> bool {
     matches!(record.what, What::Skipped(skip) | What::Missed(skip) if skip.reason == Wait::Off)
 }
 
-fn ladder(failures: u32, this: Duration, next: Duration) -> String {
-    let failures = grouped(failures);
-    match next > this {
-        true => format!("failure {failures}; the next pause would be {}", span(next)),
-        false => format!("failure {failures}; pauses no longer grow"),
+/// `failure 3 in a row; if it fails again, the next pause is 30 min`; `next` is `None` if pauses no longer grow.
+pub fn failure(failures: u32, next: Option<Duration>) -> String {
+    let failure = match failures {
+        0 | 1 => "first failure".to_owned(),
+        more => format!("failure {} in a row", grouped(more)),
+    };
+    match next {
+        Some(next) => format!(
+            "{failure}; if it fails again, the next pause is {}",
+            span(next)
+        ),
+        None => format!("{failure}; this is the longest pause"),
     }
 }
 
@@ -534,26 +562,50 @@ pub fn window_name(window: Window) -> String {
     }
 }
 
-/// When what is counted in a window was counted: `this hour`, `today`, `in the last 5 min`.
+/// When what is counted in a window was counted: `in the last hour`, `in the last 24 h`.
 pub fn within(window: Window) -> String {
     match window {
-        Window::DAY => "today".to_owned(),
-        Window::MINUTE | Window::HOUR => format!("this {}", window_name(window)),
+        Window::DAY => "in the last 24 h".to_owned(),
         _ => format!("in the last {}", window_name(window)),
     }
 }
 
-/// A length of time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `12 h`.
+/// How often a limit is there: `a day`, `in 5 min`.
+fn per(window: Window) -> String {
+    match window {
+        Window::HOUR => "an hour".to_owned(),
+        Window::MINUTE | Window::DAY => format!("a {}", window_name(window)),
+        _ => format!("in {}", window_name(window)),
+    }
+}
+
+/// A length of time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `2 h 1 min`, `12 h`. Whoever waits as long as that
+/// has waited long enough, and hardly longer: nothing is rounded down, or up by more than a tenth.
 pub fn span(time: Duration) -> String {
     let (seconds, millis) = (time.as_secs(), time.as_millis());
     match seconds {
-        0 if millis < 100 => format!("{millis} ms"),
+        0 if millis < 100 => return format!("{millis} ms"),
         0..10 if millis % 1000 >= 50 && millis % 1000 < 950 => {
-            format!("{:.1} s", time.as_secs_f64())
+            return format!("{:.1} s", time.as_secs_f64());
         }
-        0..90 => format!("{:.0} s", time.as_secs_f64()),
-        90..7200 => format!("{} min", seconds.div_ceil(60)),
+        _ => {}
+    }
+    // To the nearest: a clock has moved on by a moment since somebody chose a whole number.
+    let seconds = u64::try_from((millis + 500) / 1000).unwrap_or(u64::MAX);
+    let minutes = seconds.div_ceil(60);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..600 => pair((seconds / 60, "min"), (seconds % 60, "s")),
+        600..7200 => format!("{minutes} min"),
+        7200..36_000 => pair((minutes / 60, "h"), (minutes % 60, "min")),
         _ => format!("{} h", seconds.div_ceil(3600)),
+    }
+}
+
+fn pair((whole, unit): (u64, &str), (rest, smaller): (u64, &str)) -> String {
+    match rest {
+        0 => format!("{whole} {unit}"),
+        rest => format!("{whole} {unit} {rest} {smaller}"),
     }
 }
 

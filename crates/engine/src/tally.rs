@@ -22,13 +22,15 @@ pub enum Kind {
     Panicked,
     TimedOut,
     Cut,
+    /// Not made by us: the client was sent to make it.
+    Redirected,
     /// Weir was killed during it or soon after. Only in records of earlier runs: it was counted there, if at all.
     Lost,
 }
 
 impl Kind {
     /// All kinds that are counted, in the order of [`Requests`].
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Done,
         Self::No,
         Self::Again,
@@ -40,6 +42,7 @@ impl Kind {
         Self::Panicked,
         Self::TimedOut,
         Self::Cut,
+        Self::Redirected,
     ];
 
     /// The label in metrics.
@@ -56,6 +59,7 @@ impl Kind {
             Self::Panicked => "panicked",
             Self::TimedOut => "timed_out",
             Self::Cut => "cut",
+            Self::Redirected => "redirected",
             Self::Lost => "lost",
         }
     }
@@ -70,6 +74,7 @@ impl Kind {
             Ended::Finished(Outcome::Broken) => Self::Broken,
             Ended::Finished(Outcome::Rejected { .. }) => Self::Rejected,
             Ended::Finished(Outcome::OurNetwork) => Self::OurNetwork,
+            Ended::Finished(Outcome::Elsewhere) => Self::Redirected,
             Ended::Panicked => Self::Panicked,
             Ended::TimedOut => Self::TimedOut,
             _ => Self::Cut,
@@ -100,7 +105,7 @@ impl Kind {
                 Some(Group::Failed)
             }
             Self::TimedOut => Some(Group::TimedOut),
-            Self::Cut | Self::Lost => None,
+            Self::Cut | Self::Redirected | Self::Lost => None,
         }
     }
 }

@@ -165,7 +165,7 @@ impl State {
                 self.sides[shown].count(kind, took);
                 self.series.count(kind, took);
                 if let Some(noted) = started.record {
-                    self.record_end(started, noted, ended, CallEnd { kind, took });
+                    self.record_end(started, noted, CallEnd { kind, took });
                 }
             }
         }
@@ -194,16 +194,14 @@ impl State {
     }
 
     /// Tells in the record of a call how it went. It has the words of the attempt whose end is being judged.
-    fn record_end(&mut self, started: &Started, noted: Noted, ended: &Ended, end: CallEnd) {
+    fn record_end(&mut self, started: &Started, noted: Noted, end: CallEnd) {
         let side = &self.sides[started.upstream.0 as usize];
         let latest = &side.latest;
-        let elsewhere = matches!(ended, Ended::Finished(Outcome::Elsewhere));
         // Most calls need no words, and end before they have moved.
-        if latest.is_none() && !elsewhere && self.new_calls.end(&side.new, noted, end) {
+        if latest.is_none() && self.new_calls.end(&side.new, noted, end) {
             return;
         }
-        let words = || elsewhere.then(|| "the client makes this call itself".into());
-        let cause = latest.clone().or_else(words);
+        let cause = latest.clone();
         self.settle_calls(started.upstream);
         let shown = self.heir(started.upstream).0 as usize;
         self.sides[shown].records.end(noted.number(), end, cause);

@@ -177,9 +177,9 @@ pub(crate) fn about_caps() -> About {
     About::Text("caps".into())
 }
 
-/// What a download is about. Not which: its name is the indexer's, and a link may hold a secret.
+/// What a download is about.
 pub(crate) fn about_file() -> About {
-    About::Text("a file".into())
+    About::File
 }
 
 impl Call for SearchCall {

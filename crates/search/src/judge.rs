@@ -29,9 +29,9 @@ pub(crate) enum IndexerFault {
     /// The limit of downloads alone.
     #[error("its limit is reached: {0}")]
     Downloads(String),
-    #[error("it does not accept our key: {0}")]
+    #[error("it rejected our API key: {0}")]
     Key(String),
-    #[error("it does not take this question: {0}")]
+    #[error("it does not support this search: {0}")]
     Question(String),
     #[error("it has no such file")]
     Missing,

@@ -29,8 +29,16 @@ fn class(class: Class) -> &'static str {
 }
 
 fn asker(asker: Asker) -> Option<String> {
-    let name = [None, Some("Sonarr"), Some("Radarr"), Some("anna on birch")][asker.0 as usize];
-    name.map(str::to_owned)
+    let name = match asker {
+        Asker(1) => "Sonarr",
+        Asker(2) => "Radarr",
+        Asker(3) => "anna on birch",
+        Asker(4) => "birch",
+        Asker::WEIR => "Weir’s own test",
+        Asker::OPERATOR => "an operator",
+        _ => return None,
+    };
+    Some(name.to_owned())
 }
 
 /// A record about a background job of Sonarr's, without anything that came from outside.
@@ -40,7 +48,7 @@ fn record(what: What) -> Record {
         at: at(NOW),
         class: Some(Class(3)),
         asker: match what {
-            What::SwitchedOff => Asker::OPERATOR,
+            What::SwitchedOff | What::Cleared => Asker::OPERATOR,
             What::SwitchedOn => Asker::NOBODY,
             _ => Asker(1),
         },
@@ -151,19 +159,19 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             cooling_down(Cause::Throttled, 900, 0, 60),
-            "harbor is cooling down for 15 min, until 14:32: it did not answer.",
+            "harbor went into cooldown for 15 min, until 14:32: it did not answer.",
         ),
         (
             cooling_down(Cause::Failed, 900, 3, 1800),
-            "harbor is cooling down for 15 min, until 14:32: it did not answer (failure 3; the next pause would be 30 min).",
+            "harbor went into cooldown for 15 min, until 14:32: it did not answer (failure 3 in a row; if it fails again, the next pause is 30 min).",
         ),
         (
             cooling_down(Cause::Failed, 86_400, 12, 86_400),
-            "harbor is cooling down for 24 h, until 14:17: it did not answer (failure 12; pauses no longer grow).",
+            "harbor went into cooldown for 24 h, until 14:17: it did not answer (failure 12 in a row; this is the longest pause).",
         ),
         (
             cooling_down(Cause::Rejected, 21_600, 7, 43_200),
-            "harbor was disabled: it failed too often. Next automatic probe at 20:17; if that fails, 12 h later.",
+            "harbor was disabled: it failed too often. Next automatic probe at 20:17; if that fails, another 12 h later.",
         ),
         (What::Healed, "harbor answered and is open again."),
         (
@@ -184,15 +192,15 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             skip(Wait::Off, None, None),
-            "harbor was skipped for Sonarr: an operator switched it off.",
+            "harbor was skipped for Sonarr: it is switched off by an operator.",
         ),
         (
             shared(2),
-            "harbor: Sonarr got the answer to the same question that Radarr asked 2 s earlier.",
+            "harbor: Sonarr shared the answer to the same question, which Radarr had asked 2 s earlier.",
         ),
         (
             shared(0),
-            "harbor: Sonarr got the answer to the same question that another program asked 2 s earlier.",
+            "harbor: Sonarr shared the answer to the same question, which another program had asked 2 s earlier.",
         ),
         (
             What::Duplicate,
@@ -204,7 +212,7 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             dropped(DropReason::Backlog, 32),
-            "harbor: the request from Sonarr was dropped: its share of the queue (32) is used up.",
+            "harbor: the request from Sonarr was dropped: 32 requests for this upstream are already queued.",
         ),
         (
             dropped(DropReason::AgendaFull, 100_000),
@@ -216,15 +224,15 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             dropped(DropReason::Gone, 0),
-            "harbor: the request from Sonarr was dropped: it is no longer configured.",
+            "harbor: the request from Sonarr was dropped: the upstream is no longer configured.",
         ),
         (
-            What::Raised { from: Class(3) },
-            "harbor: a queued request was moved up from background to background for Sonarr.",
+            What::Raised { from: Class(2) },
+            "harbor: a queued request was raised from completion to background because Sonarr asked for it.",
         ),
         (
             What::Retried { due: at(NOW + 2) },
-            "harbor: next try planned for 14:17:02, because it did not answer.",
+            "harbor did not answer; next try planned for 14:17:02.",
         ),
         (
             What::PutOff {
@@ -232,12 +240,12 @@ fn samples() -> Vec<(What, &'static str)> {
                 reason: DropReason::QueueFull,
                 limit: 10_000,
             },
-            "harbor: the request from Sonarr was put off to 14:17:10: queue full (10,000).",
+            "harbor: the request from Sonarr was put off until 14:17:10: queue full (10,000).",
         ),
         (What::Cleared, "harbor: cooldown cleared by an operator."),
         (
-            What::Kept { by: Asker(2) },
-            "harbor: Sonarr got the answer that Radarr had cached.",
+            What::Kept { by: Asker(4) },
+            "harbor: Sonarr got the answer cached on node birch.",
         ),
         (What::SwitchedOff, "harbor was switched off by an operator."),
         (What::SwitchedOn, "harbor was switched on by an operator."),
@@ -247,7 +255,7 @@ fn samples() -> Vec<(What, &'static str)> {
                 wait: Some(secs(74)),
                 limit: None,
             }),
-            "harbor was skipped for Sonarr: the next free slot is in 74 s (14:18:14), after the deadline. The request stays queued.",
+            "harbor was skipped for Sonarr: the next free slot is in 74 s (14:18:14), too late for this request. It stays queued for the next asker.",
         ),
     ]
 }
@@ -263,11 +271,11 @@ fn an_answer_that_comes_too_late_says_how_far_its_call_was() {
     };
     assert_eq!(
         missed(Some(0)),
-        "harbor was skipped for Sonarr: the request was still queued at the deadline, and stays queued."
+        "harbor was skipped for Sonarr: the request was still queued when the deadline passed, and stays queued."
     );
     assert_eq!(
         missed(None),
-        "harbor was skipped for Sonarr: it had not answered by the deadline."
+        "harbor did not answer Sonarr by the deadline. The call goes on."
     );
 }
 
@@ -285,12 +293,12 @@ fn whoever_shares_a_call_in_vain_says_what_it_got() {
     };
     assert_eq!(
         shared(Got::Nothing),
-        "harbor: Sonarr waited for the call that Radarr had asked for 2 s earlier, and got no answer either."
+        "harbor: Sonarr waited for the call made for Radarr 2 s earlier; neither got an answer."
     );
     let age = secs(660);
     assert_eq!(
         shared(Got::Cached { age }),
-        "harbor: Sonarr waited for the call that Radarr had asked for 2 s earlier, which brought no answer. Sonarr got the cached answer, 11 min old."
+        "harbor: Sonarr waited for the call made for Radarr 2 s earlier, which brought no answer. Sonarr got the cached answer, 11 min old."
     );
 }
 
@@ -319,9 +327,9 @@ fn a_full_window_is_told_with_its_numbers() {
     };
     let seconds = Window::of_seconds;
     for (window, said) in [
-        (Window::MINUTE, "this minute"),
-        (Window::HOUR, "this hour"),
-        (Window::DAY, "today"),
+        (Window::MINUTE, "in the last minute"),
+        (Window::HOUR, "in the last hour"),
+        (Window::DAY, "in the last 24 h"),
         (seconds(90), "in the last 90 s"),
         (seconds(300), "in the last 5 min"),
         (seconds(7200), "in the last 2 h"),
@@ -332,10 +340,17 @@ fn a_full_window_is_told_with_its_numbers() {
             format!("harbor waits: 1,000 of 1,000 calls used {said}, next slot 14:41.")
         );
     }
-    assert_eq!(
-        say(waits(Window::DAY, 0)),
-        "harbor waits: no calls are allowed today."
-    );
+    for (window, said) in [
+        (Window::MINUTE, "a minute"),
+        (Window::HOUR, "an hour"),
+        (Window::DAY, "a day"),
+        (seconds(300), "in 5 min"),
+    ] {
+        assert_eq!(
+            say(waits(window, 0)),
+            format!("harbor waits: its limit is 0 calls {said}.")
+        );
+    }
 }
 
 #[test]
@@ -357,7 +372,7 @@ fn what_several_nodes_wait_for_is_told_as_it_is() {
     };
     assert_eq!(
         waits(Wait::Agreeing, None),
-        "harbor waits: the nodes are agreeing on what was used."
+        "harbor waits while the nodes agree on how many calls were used."
     );
     assert_eq!(
         waits(Wait::Share, full(5, 100, 5)),
@@ -365,11 +380,11 @@ fn what_several_nodes_wait_for_is_told_as_it_is() {
     );
     assert_eq!(
         waits(Wait::Share, full(0, 4, 0)),
-        "harbor waits: the shared store does not answer, and this node has no share of 4 calls per hour. Tried again when the store is back."
+        "harbor waits: the shared store does not answer, and this node's share of the 4 calls per hour is zero. It tries again when the store is back."
     );
     assert_eq!(
         waits(Wait::Window, full(85, 100, 15)),
-        "harbor waits: 85 of 100 calls used this hour (15 reserved for nodes without the store), next slot 14:41."
+        "harbor waits: 85 of 100 calls used in the last hour (15 reserved for nodes without the store), next slot 14:41."
     );
     let claimed = Record {
         cause: Some("birch".into()),
@@ -386,11 +401,11 @@ fn what_several_nodes_wait_for_is_told_as_it_is() {
     );
     let kept = Record {
         got: Some(Got::Cached { age: secs(3000) }),
-        ..record(What::Kept { by: Asker(2) })
+        ..record(What::Kept { by: Asker(4) })
     };
     assert_eq!(
         tell(&kept),
-        "harbor: Sonarr got the answer that Radarr had cached, 50 min old."
+        "harbor: Sonarr got the answer cached on node birch, 50 min old."
     );
 }
 
@@ -451,7 +466,10 @@ fn who_waits_for_our_own_network_is_told_so() {
 #[test]
 fn no_slot_is_promised_where_only_the_others_know_it() {
     for (reason, why) in [
-        (Wait::Agreeing, "the nodes are agreeing on what was used"),
+        (
+            Wait::Agreeing,
+            "the nodes are agreeing on how many calls were used",
+        ),
         (
             Wait::Share,
             "the shared store does not answer and this node has used its share",
@@ -471,7 +489,9 @@ fn no_slot_is_promised_where_only_the_others_know_it() {
         );
         assert_eq!(
             say(What::Missed(skip)),
-            format!("harbor was skipped for Sonarr: {why}. The request stays queued.")
+            format!(
+                "harbor was skipped for Sonarr: {why}. The request stays queued for the next asker."
+            )
         );
     }
 }
@@ -489,7 +509,7 @@ fn what_came_from_outside_is_said_where_it_belongs() {
             cooling_down(Cause::Throttled, 900, 0, 60),
             "it says we ask too often"
         ),
-        "harbor is cooling down for 15 min, until 14:32: it says we ask too often."
+        "harbor went into cooldown for 15 min, until 14:32: it says we ask too often."
     );
     assert_eq!(
         told(What::SwitchedOff, "account renewal"),
@@ -561,16 +581,226 @@ fn a_call_is_told_with_its_question_its_end_and_what_the_asker_got() {
     };
     assert_eq!(
         told(Got::Nothing).as_deref(),
-        Some("Sonarr got nothing; nothing was cached for this question.")
+        Some("Sonarr got nothing: no cached answer.")
     );
     assert_eq!(
         told(Got::Elsewhere).as_deref(),
-        Some("Sonarr got it from another server.")
+        Some("Another server answered Sonarr.")
     );
     let after = secs(300);
     assert_eq!(
         told(Got::Retry { after }).as_deref(),
         Some("Sonarr was told to retry in 5 min.")
+    );
+}
+
+#[test]
+fn every_end_of_a_call_is_told() {
+    let what = What::Started {
+        waited: secs(0),
+        reason: None,
+        attempt: 1,
+    };
+    let told = |asker, kind, cause: Option<&str>| {
+        tell(&Record {
+            asker,
+            about: About::Text("caps".into()),
+            end: Some(CallEnd {
+                kind,
+                took: Duration::from_millis(400),
+            }),
+            cause: cause.map(Into::into),
+            ..record(what)
+        })
+    };
+    let (sonarr, weir) = (Asker(1), Asker::WEIR);
+    for (kind, cause, after) in [
+        (
+            Kind::Done,
+            None,
+            [" and answered in 0.4 s.", ": it answered in 0.4 s."],
+        ),
+        (
+            Kind::No,
+            None,
+            [" and said no in 0.4 s.", ": it said no in 0.4 s."],
+        ),
+        (
+            Kind::Again,
+            None,
+            [" and said no in 0.4 s.", ": it said no in 0.4 s."],
+        ),
+        (
+            Kind::Broken,
+            Some("it answered 503"),
+            [": it answered 503."; 2],
+        ),
+        (
+            Kind::Unavailable,
+            None,
+            [" and did not answer.", ": it did not answer."],
+        ),
+        (Kind::Cut, None, ["; Weir stopped before it answered."; 2]),
+        (
+            Kind::Lost,
+            None,
+            ["; how it ended is not known, because Weir was killed."; 2],
+        ),
+    ] {
+        let called = format!("harbor was called at once for Sonarr (caps){}", after[0]);
+        assert_eq!(told(sonarr, kind, cause), called);
+        let tested = format!("Weir tested harbor (caps){}", after[1]);
+        assert_eq!(told(weir, kind, cause), tested);
+    }
+    let under_way = Record {
+        asker: weir,
+        ..record(what)
+    };
+    assert_eq!(tell(&under_way), "Weir tested harbor.");
+    let by_operator = Record {
+        asker: Asker::OPERATOR,
+        ..record(what)
+    };
+    assert_eq!(
+        tell(&by_operator),
+        "harbor was called at once for an operator."
+    );
+    let late = What::Started {
+        waited: secs(4),
+        reason: Some(Wait::Gap),
+        attempt: 1,
+    };
+    let redirected = |what, asker| {
+        tell(&Record {
+            asker,
+            about: About::File,
+            end: Some(CallEnd {
+                kind: Kind::Redirected,
+                took: secs(0),
+            }),
+            ..record(what)
+        })
+    };
+    assert_eq!(
+        redirected(what, sonarr),
+        "harbor: Sonarr was redirected to fetch the file itself; counted as one call."
+    );
+    assert_eq!(
+        redirected(late, Asker::NOBODY),
+        "harbor: the program was redirected to fetch the file itself after 4 s of spacing; counted as one call."
+    );
+}
+
+#[test]
+fn without_an_asker_the_sentence_is_whole() {
+    let skip = Skip {
+        reason: Wait::Gap,
+        wait: None,
+        limit: None,
+    };
+    let started = What::Started {
+        waited: secs(0),
+        reason: None,
+        attempt: 1,
+    };
+    let dropped = What::Dropped {
+        reason: DropReason::QueueFull,
+        limit: 9,
+    };
+    let after = secs(300);
+    for (what, got, words) in [
+        (
+            started,
+            Some(Got::Nothing),
+            "harbor was called at once. The program got nothing: no cached answer.",
+        ),
+        (
+            started,
+            Some(Got::Cached { age: secs(660) }),
+            "harbor was called at once. The program got the cached answer, 11 min old.",
+        ),
+        (
+            started,
+            Some(Got::Elsewhere),
+            "harbor was called at once. Another server answered the program.",
+        ),
+        (
+            started,
+            Some(Got::Retry { after }),
+            "harbor was called at once. The program was told to retry in 5 min.",
+        ),
+        (started, Some(Got::Fresh), "harbor was called at once."),
+        (
+            What::Missed(skip),
+            None,
+            "harbor did not answer by the deadline. The call goes on.",
+        ),
+        (
+            What::Kept { by: Asker::NOBODY },
+            None,
+            "harbor: a program got the answer cached on another node.",
+        ),
+        (
+            What::Raised { from: Class(2) },
+            None,
+            "harbor: a queued request was raised from completion to background.",
+        ),
+        (
+            dropped,
+            None,
+            "harbor: the request was dropped: queue full (9).",
+        ),
+    ] {
+        let told = tell(&Record {
+            asker: Asker::NOBODY,
+            got,
+            ..record(what)
+        });
+        assert_eq!(told, words);
+    }
+}
+
+#[test]
+fn what_a_request_was_for_is_told() {
+    let skipped = Skip {
+        reason: Wait::Off,
+        wait: None,
+        limit: None,
+    };
+    let file = Record {
+        about: About::File,
+        got: Some(Got::Nothing),
+        ..record(What::Skipped(skipped))
+    };
+    assert_eq!(
+        tell(&file),
+        "harbor was skipped for Sonarr (a file): it is switched off by an operator. Sonarr got no file."
+    );
+    let retried = Record {
+        cause: Some("it answered 503".into()),
+        about: About::Torrent([0x4b, 0xe1, 0x9c, 0x07, 0x90, 0xc2]),
+        ..record(What::Retried { due: at(NOW + 2) })
+    };
+    assert_eq!(
+        tell(&retried),
+        "harbor: it answered 503 (4be19c07…90c2); next try planned for 14:17:02."
+    );
+    let waits = What::Waits {
+        reason: Wait::Off,
+        until: at(NOW),
+        full: None,
+    };
+    assert_eq!(
+        say(waits),
+        "harbor waits: it is switched off by an operator."
+    );
+    assert_eq!(
+        drop_reason(DropReason::Backlog, None),
+        "too many requests for this upstream are already queued"
+    );
+    assert_eq!(
+        failure(1, Some(secs(300))),
+        "first failure; if it fails again, the next pause is 5 min"
     );
 }
 
@@ -587,7 +817,7 @@ fn of_an_upstream_that_is_off_nothing_is_said_about_the_cache() {
     };
     assert_eq!(
         tell(&skipped),
-        "harbor was skipped for Sonarr: an operator switched it off. Sonarr got nothing."
+        "harbor was skipped for Sonarr: it is switched off by an operator. Sonarr got nothing."
     );
 }
 
@@ -639,10 +869,23 @@ fn our_own_network_is_one_sentence_for_all() {
 
 #[test]
 fn times_are_said_as_people_say_them() {
-    let said = [58, 700, 4_000, 9_990, 74_000, 360_000, 43_200_000]
-        .map(|millis| span(Duration::from_millis(millis)));
-    assert_eq!(
-        said,
-        ["58 ms", "0.7 s", "4 s", "10 s", "74 s", "6 min", "12 h"]
-    );
+    for (millis, said) in [
+        (58, "58 ms"),
+        (700, "0.7 s"),
+        (4_000, "4 s"),
+        (9_990, "10 s"),
+        (91_000, "91 s"),
+        (119_000, "119 s"),
+        (120_000, "2 min"),
+        (151_000, "2 min 31 s"),
+        (299_999, "5 min"),
+        (360_000, "6 min"),
+        (601_000, "11 min"),
+        (7_200_000, "2 h"),
+        (7_201_000, "2 h 1 min"),
+        (35_999_000, "10 h"),
+        (43_200_000, "12 h"),
+    ] {
+        assert_eq!(span(Duration::from_millis(millis)), said);
+    }
 }

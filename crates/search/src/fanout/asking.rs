@@ -288,7 +288,7 @@ impl<'a> Asking<'a> {
                     let skip = skip(Wait::Gap, Duration::ZERO, None);
                     if !follower.is_called() {
                         self.set(PartState::Skipped {
-                            reason: "the request was still queued at the deadline".to_owned(),
+                            reason: "the request was still queued when the deadline passed".to_owned(),
                             until: None,
                         });
                     }

@@ -53,17 +53,17 @@ fn table() -> Vec<Case> {
         case(
             said(100, "Incorrect user credentials"),
             "disabled 60",
-            "it does not accept our key: Incorrect",
+            "it rejected our API key: Incorrect",
         ),
         case(
             said(101, "Account suspended"),
             "disabled 60",
-            "it does not accept our key: Account",
+            "it rejected our API key: Account",
         ),
         case(
             said(201, "Incorrect parameter"),
             "open",
-            "it does not take this question: Incorrect",
+            "it does not support this search: Incorrect",
         ),
         case(
             said(500, "Request limit reached"),
@@ -78,7 +78,7 @@ fn table() -> Vec<Case> {
         case(
             B::ErrorStatus(400, 100, "no".to_owned()),
             "disabled 60",
-            "it does not accept our key: no",
+            "it rejected our API key: no",
         ),
         case(B::InvalidXml, "cooldown 60", unreadable),
         case(

@@ -104,7 +104,7 @@ async fn a_turn_that_comes_much_too_late_is_a_skip_with_what_the_program_got() {
     );
     assert!(skips[0].contains("because it says we ask too often"));
     assert!(
-        skips[1].ends_with(" Sonarr got nothing; nothing was cached for this question."),
+        skips[1].ends_with(" Sonarr got nothing: no cached answer."),
         "{skips:?}"
     );
     let page = world.remembered().await;
@@ -177,7 +177,7 @@ async fn a_call_that_is_held_for_the_next_asker_is_skipped_for_this_one() {
     assert_eq!((reply.titles().len(), world.queued()), (3, 1));
     let skips = world.assert_skipped("a", 1).await;
     assert!(
-        skips[0].contains("The request stays queued. Sonarr got nothing"),
+        skips[0].contains("It stays queued for the next asker. Sonarr got nothing"),
         "{skips:?}"
     );
     assert!(skips[0].contains("the next free slot is in 2 min"));
@@ -227,8 +227,8 @@ async fn whose_turn_has_not_come_at_the_deadline_is_skipped() {
     let reply = world.get(SOME).await;
     assert_eq!((reply.status, reply.took), (429, 15 * SECOND));
     let skips = world.skips("a").await;
-    let words = "a was skipped for Sonarr (\"some\"): the request was still queued at the deadline, \
-                 and stays queued. Sonarr was told to retry in 1 s.";
+    let words = "a was skipped for Sonarr (\"some\"): the request was still queued when the deadline \
+                 passed, and stays queued. Sonarr was told to retry in 1 s.";
     assert_eq!(skips, [words]);
     assert_eq!(
         (world.counters().skipped, world.counters().waiting()),
@@ -298,8 +298,8 @@ async fn whoever_got_nothing_before_the_answer_came_has_shared_nothing() {
         let all = world.decided("a").await;
         assert!(!all.iter().any(|one| one["kind"] == "shared"), "{all:?}");
         let skips = world.skips("a").await;
-        let words = "a was skipped for Radarr (\"some\"): it had not answered by the \
-                     deadline. Radarr was told to retry in 1 s.";
+        let words = "a did not answer Radarr (\"some\") by the deadline. The call goes on. \
+                     Radarr was told to retry in 1 s.";
         assert_eq!(skips, [words]);
         let counters = world.counters();
         assert_eq!((counters.shared, counters.skipped), (0, 1));
@@ -335,7 +335,7 @@ async fn shared_caps_are_told_as_caps() {
     assert_eq!(shared[0]["about"], "caps");
     assert_eq!(
         sentence(shared[0]),
-        "a: Radarr got the answer to the same question that Sonarr asked 2 s earlier (caps)."
+        "a: Radarr shared the answer to the same question, which Sonarr had asked 2 s earlier (caps)."
     );
     assert_eq!(world.counters().shared, 1);
 }
@@ -357,8 +357,8 @@ async fn caps_that_come_too_late_are_shared_by_nobody() {
     world.until(30 * SECOND).await;
     let all = world.decided("a").await;
     assert!(!all.iter().any(|one| one["kind"] == "shared"), "{all:?}");
-    let words = "a was skipped for Radarr (caps): it had not answered by the \
-                 deadline. Radarr got nothing; nothing was cached for this question.";
+    let words = "a did not answer Radarr (caps) by the deadline. The call goes on. \
+                 Radarr got nothing: no cached answer.";
     assert_eq!(world.skips("a").await[0], words);
     assert_eq!(world.counters().shared, 0);
 }
@@ -371,7 +371,7 @@ async fn a_newer_error_rewrites_no_older_reason() {
     let before = world.decided("a").await;
     let cooldown = before.last().expect("a record");
     assert_eq!(cooldown["kind"], "cooldown");
-    let words = "a is cooling down for 60 s, until ";
+    let words = "a went into cooldown for 60 s, until ";
     assert!(sentence(cooldown).starts_with(words), "{cooldown}");
     assert!(sentence(cooldown).ends_with(": it says we ask too often."));
     world.until(70 * SECOND).await;

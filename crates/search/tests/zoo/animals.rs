@@ -41,11 +41,11 @@ fn table() -> Vec<(Behaviour, Option<&'static str>)> {
         ),
         (
             said(100, "Incorrect user credentials"),
-            Some("it does not accept our key: Incorrect user credentials"),
+            Some("it rejected our API key: Incorrect user credentials"),
         ),
         (
             said(201, "Incorrect parameter"),
-            Some("it does not take this question: Incorrect parameter"),
+            Some("it does not support this search: Incorrect parameter"),
         ),
         (
             said(500, "Request limit reached"),

@@ -6,7 +6,7 @@
 use weir_engine::{
     Record, Standing, UpstreamView,
     dispatch::{Moment, What},
-    within,
+    failure, within,
 };
 
 use super::{
@@ -305,25 +305,18 @@ fn said_when(view: &UpstreamView) -> String {
     }
 }
 
-/// `failure 3; the next pause would be 30 min`; none for an upstream that merely asked us to wait.
+/// `failure 3 in a row; if it fails again, the next pause is 30 min`; none for an upstream that merely asked us to wait.
 fn failures(view: &UpstreamView) -> Option<String> {
     let (status, next) = (&view.status, view.next_cooldown?);
     match status.rung {
         0 => None,
-        rung if usize::from(rung) < view.rungs => Some(format!(
-            "failure {}; the next pause would be {}",
-            status.failures,
-            span(next)
-        )),
-        _ => Some(format!(
-            "failure {}; pauses no longer grow",
-            status.failures
-        )),
+        rung if usize::from(rung) < view.rungs => Some(failure(status.failures, Some(next))),
+        _ => Some(failure(status.failures, None)),
     }
 }
 
 fn later(view: &UpstreamView) -> String {
     view.next_cooldown.map_or_else(String::new, |next| {
-        format!("; if that fails, {} later", span(next))
+        format!("; if that fails, another {} later", span(next))
     })
 }

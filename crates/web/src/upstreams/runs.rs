@@ -382,7 +382,10 @@ mod tests {
         let times = Times::fixed(Moment(0));
         for (whole, short) in [
             ("one was called at once.", "Called at once."),
-            ("one is cooling down for 5 min.", "Cooling down for 5 min."),
+            (
+                "one went into cooldown for 5 min.",
+                "Went into cooldown for 5 min.",
+            ),
             (
                 "one was skipped for Sonarr: it is off.",
                 "Skipped for Sonarr: it is off.",

@@ -137,7 +137,7 @@ impl Times {
         match form {
             TimeForm::Minute => self.shown(moment).text,
             TimeForm::Second => self.shown_exactly(moment).text,
-            TimeForm::Left => format!("in {}", span(self.moment.until(moment))),
+            TimeForm::Left => format!("in {}", left(self.moment.until(moment))),
         }
     }
 
@@ -203,6 +203,15 @@ pub(crate) fn left_of(moment: Moment) -> String {
     mark(moment, 'l')
 }
 
+/// As the script counts it down, beside the time of day: `6 min`.
+fn left(time: Duration) -> String {
+    match time.as_secs() {
+        90..7200 => format!("{} min", time.as_secs().div_ceil(60)),
+        7200.. => format!("{} h", time.as_secs().div_ceil(3600)),
+        _ => span(time),
+    }
+}
+
 fn mark(moment: Moment, form: char) -> String {
     format!("{BEGIN}{form}{}{END}", moment.0)
 }
@@ -246,9 +255,14 @@ fn read(inside: &str) -> Option<Piece<'_>> {
     Some(Piece::Mark(Moment(inside.get(1..)?.parse().ok()?), form))
 }
 
-/// What follows ", in 6 min", if the text begins with that.
+/// What follows ", in 6 min" or ", in 2 h 1 min", if the text begins with that.
 fn without_left(text: &str) -> Option<&str> {
-    let number = text.strip_prefix(", in ")?;
+    let rest = without_span(text.strip_prefix(", in ")?)?;
+    let smaller = rest.strip_prefix(' ').and_then(without_span);
+    Some(smaller.unwrap_or(rest))
+}
+
+fn without_span(number: &str) -> Option<&str> {
     let unit = number.trim_start_matches(|digit: char| digit.is_ascii_digit() || digit == '.');
     let unit = (unit.len() < number.len()).then_some(unit)?;
     [" ms", " min", " s", " h"]
@@ -295,6 +309,8 @@ mod tests {
         assert!(
             html.contains("<span data-until=\"2026-11-15T14:32:00Z\">in 6 min</span> (failure 3)")
         );
+        let html = times.html(&format!("until {}, in 2 h 1 min: it said so", at(back)));
+        assert!(html.ends_with("in 6 min</span>: it said so"), "{html}");
         let other = times.html(&format!("at {}, in which case", at(back)));
         assert!(other.ends_with("</time>, in which case"), "{other}");
     }

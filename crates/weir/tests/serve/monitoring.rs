@@ -39,7 +39,7 @@ const LABELS: &[(&str, &str)] = &[
     ),
     (
         "outcome",
-        "How a call ended: `done` (answered), `no` (a healthy no, such as nothing found), `again` (come back later), `throttled`, `unavailable`, `broken` (an answer that cannot be read), `rejected`, `our_network`, `panicked`, `timed_out`, `cut` (ended by a stop)",
+        "How a call ended: `done` (answered), `no` (a healthy no, such as nothing found), `again` (come back later), `throttled`, `unavailable`, `broken` (an answer that cannot be read), `rejected`, `our_network`, `panicked`, `timed_out`, `cut` (ended by a stop), `redirected` (the client was sent to make it itself)",
     ),
     ("part", "Which thread or task"),
     ("reason", "Why a connection had to go"),

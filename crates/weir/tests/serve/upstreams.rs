@@ -553,7 +553,7 @@ fn a_tryout_that_fails_says_what_to_change_at_which_field() {
     assert_eq!(field, "api_key");
     assert_eq!(
         sentence,
-        "It does not accept our key: Incorrect user credentials for …. Check the key."
+        "It rejected our API key: Incorrect user credentials for …. Check the key."
     );
     assert_eq!(
         at(Behaviour::Status(404, RetryAfter::None)),

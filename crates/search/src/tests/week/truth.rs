@@ -43,7 +43,7 @@ impl Mood {
             Self::Busy(_) | Self::Throttles => Some("it says we ask too often"),
             Self::Fails => Some("it answered 500"),
             Self::Hangs => Some("it did not answer within 12 s"),
-            Self::WrongKey => Some("it does not accept our key: Incorrect key"),
+            Self::WrongKey => Some("it rejected our API key: Incorrect key"),
             Self::Garbage => Some("its answer cannot be read"),
         }
     }

@@ -167,7 +167,7 @@ impl Week {
         } else if let Some(why) = self.truth[whom].off {
             let told = format!("switched off by an operator: {why}");
             assert_eq!(reason, told, "{sentence}");
-            let told = format!("an operator switched it off (\u{201c}{why}\u{201d})");
+            let told = format!("it is switched off by an operator (\u{201c}{why}\u{201d})");
             assert!(sentence.contains(&told), "{sentence}");
             self.asked.off += 1;
             None
@@ -189,7 +189,7 @@ impl Week {
             Some(*last.expect("it was asked") + 25 * SECOND)
         } else {
             assert!(
-                is_called || reason.contains("still queued at the deadline"),
+                is_called || reason.contains("still queued when the deadline passed"),
                 "{reason}: {sentence}, {}",
                 reply.body
             );
@@ -469,7 +469,7 @@ impl Week {
 
     /// Of those who asked at once, whoever found no room asks why.
     pub(super) async fn why_dropped(&mut self, program: Program, began: Moment, replies: &[Reply]) {
-        let full = "its share of the queue is used up";
+        let full = "too many requests for this upstream are already queued";
         let told = |reply: &&Reply| text(&reply.body.replace("description=\"", ">")).contains(full);
         let dropped: Vec<&Reply> = replies.iter().filter(told).collect();
         let all = about(&self.decided(program, began).await, "a");
@@ -482,7 +482,8 @@ impl Week {
             let after = weir_engine::span(Duration::from_secs(after.parse().expect("seconds")));
             let (who, about) = (program.name(), row["about"].as_str().expect("words"));
             let words = format!(
-                "a: the request from {who} ({about}) was dropped: its share of the queue (32) is used up. \
+                "a: the request from {who} ({about}) was dropped: 32 requests for this upstream are already \
+                 queued. \
                  {} was told to retry in {after}.",
                 weir_engine::words::capital(who)
             );

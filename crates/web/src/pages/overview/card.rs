@@ -145,7 +145,7 @@ impl Flow {
         let words = |name| match name {
             "from_memory" => memory(front),
             "duplicates" => "already queued",
-            "shut_down" => "cut off by a stop",
+            "shut_down" => "cut off at shutdown",
             name => name,
         };
         let asked = counters.asked;

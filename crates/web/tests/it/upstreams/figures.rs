@@ -68,9 +68,9 @@ async fn each_window_has_its_meter_on_pages_in_the_api_and_in_stats() {
 
     let said = [
         ("5 min", "1 of 300 calls in the last 5 min"),
-        ("hour", "41 of 60 calls this hour"),
-        ("day", "1 of 1,000 calls today"),
-        ("files", "0 of 5 downloads today"),
+        ("hour", "41 of 60 calls in the last hour"),
+        ("day", "1 of 1,000 calls in the last 24 h"),
+        ("files", "0 of 5 downloads in the last 24 h"),
         ("files 30 d", "0 of 25 downloads in the last 30 days"),
     ];
     let mut operator = town.signed_in().await;

@@ -43,12 +43,12 @@ async fn those_needing_attention_stand_first_with_reason_and_time() {
         "Disabled, probe at <time",
         "Since <time",
         "</time>: no such host. Next automatic probe <span",
-        "; if that fails, 5 min later. 1 failure in a row.",
-        "2 of 2 calls used this hour. The next one is possible at <time",
+        "; if that fails, another 5 min later. 1 failure in a row.",
+        "2 of 2 calls used in the last hour. The next one is possible at <time",
         "“account renewal”, by operator (192.0.2.1). Stays off until switched on.",
         "Ready to retry: the next request will test it, or Weir itself at <time",
         "<use href=\"#s-untried\"/></svg><span>Not tried yet</span></span><p>The next request will test it, or Weir itself at <time",
-        "aria-label=\"2 of 2 calls this hour\"",
+        "aria-label=\"2 of 2 calls in the last hour\"",
         "udp://host-0.example:1337",
         ">Clear cooldown<",
         ">Switch on<",
@@ -188,7 +188,7 @@ async fn each_state_has_its_answer() {
         (
             "search/lantern",
             "Why is it not being asked?",
-            "lantern waits: 2 of 2 calls used this hour, next slot <time",
+            "lantern waits: 2 of 2 calls used in the last hour, next slot <time",
         ),
         (
             "search/quarry",
@@ -208,7 +208,7 @@ async fn each_state_has_its_answer() {
         (
             "tracker/tracker-four",
             "Why is it not being asked?",
-            "if that fails, 5 min later",
+            "if that fails, another 5 min later",
         ),
         (
             "tracker/tracker-two",

@@ -72,7 +72,7 @@ async fn what_all_nodes_used_and_what_one_was_told_is_on_the_page() {
     browser.sign_in(KEY).await;
     let page = browser.get("/upstreams/search/harbor").await.body;
     assert!(
-        page.contains("<dt>Used by all nodes</dt><dd>4 of 100 calls this hour<"),
+        page.contains("<dt>Used by all nodes</dt><dd>4 of 100 calls in the last hour<"),
         "{page}"
     );
     assert!(
