@@ -127,7 +127,7 @@ test('upstreams', async (t) => {
     await page.getByRole('button', { name: 'Clear cooldown' }).click();
     await page.getByText('harbor.example: cooldown cleared. It is open.').waitFor();
     await page.goto('/upstreams/search/harbor.example');
-    await page.getByText('Cooldown cleared by an operator.').waitFor();
+    await page.getByText(/Cooldown cleared by operator \([^)]+\)\./).waitFor();
     await page.goto('/upstreams');
     await page.getByRole('button', { name: 'Probe all failing' }).click();
     await page.getByText(/upstreams? (is|are) being probed/).waitFor();
@@ -157,7 +157,7 @@ test('upstreams', async (t) => {
     await one.locator('#up-chip').getByText('Off by operator').waitFor();
     await one.locator('#up-answer').getByText('“seen elsewhere”').waitFor();
     const first = one.locator('#decision-rows tr').first();
-    await first.getByText('Switched off by an operator: “seen elsewhere”.').waitFor();
+    await first.getByText(/Switched off by operator \([^)]+\): “seen elsewhere”\./).waitFor();
     assert.doesNotMatch(await one.locator('#decision-rows').innerText(), /\bidle\b/, 'its name is not repeated');
     // What was put in place works: the form around the button has this visitor's token.
     await row.getByRole('button', { name: 'Switch on: idle' }).click();

@@ -130,8 +130,10 @@ pub enum What {
         /// How many jobs that holds.
         limit: u32,
     },
-    /// An operator ended a cooldown, or just forgot the failures of an open upstream.
+    /// An operator ended a cooldown.
     Cleared,
+    /// An operator had the failures of an upstream forgotten that was not in a cooldown.
+    Forgiven,
     /// An operator switched it off.
     SwitchedOff,
     /// An operator switched it on.

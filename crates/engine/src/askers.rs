@@ -10,6 +10,8 @@ use crate::engine::Engine;
 
 /// More are not remembered: names come from clients, which may send as many as they like.
 const MOST: usize = 4096;
+/// Characters of a name that are remembered.
+const LONGEST: usize = 200;
 
 /// Names of programs.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ struct Names {
 
 impl Askers {
     pub(crate) fn number(&self, name: &str) -> Asker {
+        let end = name.char_indices().nth(LONGEST);
+        let name = &name[..end.map_or(name.len(), |(end, _)| end)];
         if let Some(&number) = self.0.read().numbers.get(name) {
             return Asker(number);
         }
@@ -79,5 +83,14 @@ mod tests {
         }
         assert_eq!(askers.number("one more"), Asker::NOBODY);
         assert_eq!(askers.number("Sonarr"), sonarr);
+    }
+
+    #[test]
+    fn names_are_remembered_by_their_beginning() {
+        let askers = Askers::default();
+        let long = askers.number(&"é".repeat(10_000));
+        let kept = askers.name(long).expect("it has a name");
+        assert_eq!(&*kept, "é".repeat(200));
+        assert_eq!(askers.number(&kept), long);
     }
 }

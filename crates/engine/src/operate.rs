@@ -13,6 +13,7 @@ use crate::keeper::{Memory, Off};
 use crate::past;
 use crate::rows::RestoredUpstream;
 use crate::side::Side;
+use crate::state::State;
 use crate::ticket::Ticket;
 
 impl Engine {
@@ -176,11 +177,12 @@ impl Engine {
     }
 
     /// An operator clears a cooldown: the upstream is open again and its failures are forgotten.
-    pub fn clear(&self, upstream: UpstreamId) {
+    pub fn clear(&self, upstream: UpstreamId, who: &str) {
         self.shared.with(|state, now, effects| {
-            state.dispatcher.clear(now, upstream);
+            let who = state.acts_here(upstream, who);
+            let act = |state: &mut State| state.dispatcher.clear(now, upstream);
+            self.act(state, upstream, &who, act);
             state.clear_shared(upstream, now, effects);
-            state.take_decisions(None);
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);
         });
@@ -197,30 +199,53 @@ impl Engine {
                 }
                 side.off = Some(Off {
                     reason: reason.to_owned(),
-                    who,
+                    who: who.clone(),
                     at: now,
                 });
             }
-            state.dispatcher.switch_off(now, upstream);
+            // Recorded with the reason that it has now.
+            let act = |state: &mut State| state.dispatcher.switch_off(now, upstream);
+            self.act(state, upstream, &who, act);
             state.switch_shared(upstream, effects);
-            // With the reason that it has now.
-            state.take_decisions(None);
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);
         });
     }
 
     /// An operator switches an upstream on again. A cooldown that has not ended continues.
-    pub fn switch_on(&self, upstream: UpstreamId) {
+    pub fn switch_on(&self, upstream: UpstreamId, who: &str) {
         self.shared.with(|state, now, effects| {
+            let who = state.acts_here(upstream, who);
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
-                (side.off, side.on) = (None, Some(now));
+                (side.off, side.on, side.on_by) = (None, Some(now), Some(who.clone()));
             }
-            state.dispatcher.switch_on(now, upstream);
+            let act = |state: &mut State| state.dispatcher.switch_on(now, upstream);
+            self.act(state, upstream, &who, act);
             state.switch_shared(upstream, effects);
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);
         });
+    }
+
+    /// Does what an operator wants, and records who it was.
+    fn act(
+        &self,
+        state: &mut State,
+        upstream: UpstreamId,
+        who: &str,
+        act: impl FnOnce(&mut State),
+    ) {
+        // What was decided before is nobody's act.
+        state.take_decisions(None);
+        let asker = self.asker(who);
+        if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
+            side.acted_by = Some(asker);
+        }
+        act(state);
+        state.take_decisions(None);
+        if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
+            side.acted_by = None;
+        }
     }
 
     /// An operator probes an upstream now, even if it is cooling down or off, with the front's own probe call.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use weir_dispatch::Moment;
 
 use crate::engine::Engine;
-use crate::record::{FREE, MOST_RECORDS};
+use crate::record::{FREE, MOST_RECORDS, cut};
 use crate::rows::RestoredPast;
 use crate::shared::Shared;
 use crate::weather::Outage;
@@ -266,7 +266,9 @@ struct Kept {
 }
 
 impl OwnRing {
-    fn push(&self, capacity: usize, now: Moment, own: Own, count: u64) {
+    fn push(&self, capacity: usize, now: Moment, mut own: Own, count: u64) {
+        own.asker = own.asker.map(cut);
+        own.example = own.example.map(cut);
         let mut kept = self.0.lock();
         kept.changed = true;
         let mut newest_first = kept.ring.iter_mut().rev();
@@ -460,6 +462,31 @@ mod tests {
             assert_eq!(OwnReason::named(reason.name()), Some(reason));
         }
         assert_eq!(OwnKind::named("raised"), None);
+    }
+
+    #[test]
+    fn what_clients_sent_takes_a_bounded_place() {
+        let ring = OwnRing::default();
+        for number in 0..300 {
+            let long: Arc<str> = format!("{number} {}", "\u{1f30a}".repeat(10_000)).into();
+            let own = Own {
+                example: Some(long.clone()),
+                limit: Some(u32::MAX),
+                retry: Some(Duration::from_nanos(u64::MAX)),
+                ..own(Some(&long))
+            };
+            ring.push(200, Moment(u64::MAX - 9), own, u64::from(u32::MAX));
+        }
+        let kept = ring.0.lock().ring.clone();
+        assert_eq!(kept.len(), 200);
+        for decision in kept {
+            let own = decision.own;
+            for words in [own.asker, own.example] {
+                assert_eq!(words.expect("it is told").chars().count(), 200);
+            }
+        }
+        let length = ring.write(true).expect("something has changed").len();
+        assert!((300_000..=400_000).contains(&length), "{length}");
     }
 
     #[test]

@@ -97,6 +97,14 @@ impl About {
         Self::Torrent([a, b, c, d, y, z])
     }
 
+    /// As it is recorded: clients may ask for as much as they like.
+    pub(crate) fn cut(self) -> Self {
+        match self {
+            Self::Text(text) if text.len() > LONGEST => Self::Text(cut(text)),
+            about => about,
+        }
+    }
+
     /// In words, if it is about something: `4be19c07…90c2`.
     pub fn words(&self) -> Option<String> {
         match self {
@@ -107,6 +115,22 @@ impl About {
             Self::File => Some("a file".to_owned()),
             Self::Text(text) => Some(text.to_string()),
         }
+    }
+}
+
+/// Characters of a text that are recorded, as of a reason.
+const LONGEST: usize = 200;
+
+/// The beginning of a text that is too long to be recorded.
+pub(crate) fn cut(text: Arc<str>) -> Arc<str> {
+    match text.char_indices().nth(LONGEST) {
+        None => text,
+        Some(_) => text
+            .chars()
+            .take(LONGEST - 1)
+            .chain(['…'])
+            .collect::<String>()
+            .into(),
     }
 }
 
@@ -199,7 +223,7 @@ impl Whose {
                     about,
                     since,
                 } => {
-                    let same = record.asker == *asker && record.about == *about;
+                    let same = record.asker == *asker && record.about == about.clone().cut();
                     same && record.job.is_none() && record.at >= *since
                 }
             }
@@ -507,6 +531,48 @@ mod tests {
         }
         let got: Vec<_> = records.newest().map(|one| one.got).collect();
         assert_eq!(got, [Some(Got::Cached { age })]);
+    }
+
+    #[test]
+    fn what_is_recorded_in_words_is_cut() {
+        let long = || About::Text("é".repeat(10_000).into());
+        let words: Arc<str> = "x".repeat(10_000).into();
+        let mut records = Records::default();
+        let cut = weir_dispatch::Skip {
+            reason: weir_dispatch::Wait::Gap,
+            wait: None,
+            limit: None,
+        };
+        let skipped = Decision {
+            job: None,
+            ..decision(1, What::Skipped(cut))
+        };
+        let number = records
+            .push(9, &skipped, long(), Some(words.clone()))
+            .number;
+        records.explain(number, words.clone());
+        records.push(9, &start(2), long(), None);
+        let end = CallEnd {
+            kind: Kind::Broken,
+            took: Duration::ZERO,
+        };
+        records.end(2, end, Some(words));
+        // Whoever asked is still found by all that was asked for.
+        let whose = Whose::Job {
+            job: None,
+            asker: Asker(1),
+            about: long(),
+            since: Moment(0),
+        };
+        records.give(&whose, Got::Nothing);
+        for record in records.newest() {
+            let about = record.about.words().expect("it has words");
+            let cause = record.cause.expect("it has a cause");
+            assert!(about.ends_with("é…") && cause.ends_with("x…"), "{about}");
+            assert_eq!((about.chars().count(), cause.chars().count()), (200, 200));
+        }
+        let got: Vec<_> = records.newest().map(|one| one.got).collect();
+        assert_eq!(got, [None, Some(Got::Nothing)]);
     }
 
     #[test]

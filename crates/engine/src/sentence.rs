@@ -63,6 +63,12 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         What::Retried { due } => return retried(record, due, scene),
         What::PutOff { due, reason, limit } => return put_off(record, due, reason, limit, scene),
         What::Cleared => return format!("{who}: cooldown cleared by {}.", operator(record, scene)),
+        What::Forgiven => {
+            return format!(
+                "{who}: its failures were cleared by {}.",
+                operator(record, scene)
+            );
+        }
         What::SwitchedOff => switched_off(record, scene),
         What::SwitchedOn => format!("was switched on by {}", operator(record, scene)),
     };
@@ -430,7 +436,7 @@ pub fn drop_reason(reason: DropReason, limit: Option<u32>) -> String {
         DropReason::Backlog => format!("{many} requests for this upstream are already queued"),
         DropReason::AgendaFull => format!("too many requests are scheduled{limit}"),
         DropReason::Scheduled => "the same request is already scheduled".to_owned(),
-        DropReason::Gone => "the upstream is no longer configured".to_owned(),
+        DropReason::Gone => "it is no longer configured".to_owned(),
     }
 }
 
@@ -478,7 +484,7 @@ fn switched_off(record: &Record, scene: &Scene<'_>) -> String {
     }
 }
 
-/// Who acted: an operator of this node, or `anna on birch`.
+/// Who acted: `anna (192.0.2.4)`, or `anna on birch`. Records of earlier versions do not name who acted here.
 fn operator(record: &Record, scene: &Scene<'_>) -> String {
     let elsewhere = Some(record.asker).filter(|asker| *asker != Asker::OPERATOR);
     let elsewhere = elsewhere.and_then(scene.asker);

@@ -88,8 +88,9 @@ pub(crate) struct Started {
     pub(crate) call: Arc<dyn Call>,
     pub(crate) at: Moment,
     pub(crate) time_out: Duration,
-    /// No attempt of this job was counted as sent before.
-    pub(crate) first: bool,
+    /// The job has not been counted as sent so far. It is once this attempt is under way or has ended: before that it may turn
+    /// out to be moot, and what was counted stays counted.
+    pub(crate) uncounted: bool,
     /// Its record, if records are kept.
     pub(crate) record: Option<Noted>,
     /// What it asks, if other nodes wait for its answer, and with which start that was claimed.

@@ -32,8 +32,10 @@ pub(crate) struct Side {
     pub(crate) off: Option<Off>,
     /// When an operator last switched it on.
     pub(crate) on: Option<Moment>,
-    /// The operator of another node who switched it, while that is being heard of.
-    pub(crate) switched_by: Option<Asker>,
+    /// Who last switched it on in this run, as other nodes read it.
+    pub(crate) on_by: Option<String>,
+    /// The operator, here or of another node, whose act is being recorded.
+    pub(crate) acted_by: Option<Asker>,
     /// How a call last explained what went wrong.
     pub(crate) last_error: Option<(Moment, Arc<str>)>,
     /// The same of the last few.
@@ -144,7 +146,8 @@ impl Side {
             heir: None,
             off: None,
             on: None,
-            switched_by: None,
+            on_by: None,
+            acted_by: None,
             last_error: None,
             errors: PastErrors::default(),
             said: SmallVec::new(),

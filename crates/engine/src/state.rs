@@ -143,7 +143,6 @@ impl State {
             // Whoever asked may have been told that it comes too late: then this call is one of Weir's own.
             let own = !std::mem::replace(&mut payload.open, false);
             self.counters.asked += u64::from(own);
-            self.counters.sent += 1;
         }
         side.new.last_call = Some(now);
         payload.told.start(now);
@@ -165,7 +164,7 @@ impl State {
             call,
             at: now,
             time_out,
-            first,
+            uncounted: first,
             record,
             question: granted.and_then(|granted| granted.claimed()),
         });
@@ -304,7 +303,7 @@ impl State {
         let side = &mut self.sides[decision.upstream.0 as usize];
         let cause = match decision.what {
             What::CooldownBegan { cooldown, .. } => Some(side.begin_trouble(cooldown, decision.at)),
-            What::Healed | What::Cleared => {
+            What::Healed | What::Cleared | What::Forgiven => {
                 side.trouble = None;
                 side.trials = 0;
                 None
@@ -315,15 +314,16 @@ impl State {
             What::SwitchedOff => side.why(Wait::Off),
             _ => None,
         };
-        let elsewhere = side.switched_by;
+        let acted_by = side.acted_by.filter(|who| *who != Asker::NOBODY);
         // One that was removed may have come back: its records are there.
         let shown = self.heir(decision.upstream).0 as usize;
         let records = &mut self.sides[shown].records;
         let record = records.push(self.records, decision, about, cause);
-        match decision.what {
-            What::SwitchedOff => record.asker = elsewhere.unwrap_or(Asker::OPERATOR),
-            What::SwitchedOn => record.asker = elsewhere.unwrap_or(record.asker),
-            _ => {}
+        if matches!(
+            decision.what,
+            What::SwitchedOff | What::SwitchedOn | What::Cleared | What::Forgiven
+        ) {
+            record.asker = acted_by.unwrap_or(Asker::OPERATOR);
         }
         record
     }

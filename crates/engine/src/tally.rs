@@ -87,7 +87,7 @@ impl Kind {
         match self {
             Self::Unavailable | Self::Broken | Self::TimedOut | Self::OurNetwork => true,
             Self::Done | Self::No | Self::Again | Self::Throttled | Self::Rejected => false,
-            Self::Panicked | Self::Cut | Self::Lost => false,
+            Self::Panicked | Self::Cut | Self::Redirected | Self::Lost => false,
         }
     }
 

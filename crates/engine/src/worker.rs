@@ -27,7 +27,7 @@ pub(crate) async fn run(shared: Arc<Shared>, first: Started) {
     let mut started = first;
     loop {
         // What a call leaves behind when it is cut off may also panic, as it is dropped.
-        let ended = AssertUnwindSafe(attempt(&shared, &started)).catch_unwind();
+        let ended = AssertUnwindSafe(attempt(&shared, &mut started)).catch_unwind();
         let ended = ended.await;
         let ended = ended.unwrap_or_else(|panic| panicked(&shared, &started, panic));
         // If our own rules panic here, this worker ends and its job never does, but the others carry on.
@@ -42,7 +42,7 @@ pub(crate) async fn run(shared: Arc<Shared>, first: Started) {
 }
 
 /// Makes one attempt. It may also end by a time-out or a shutdown.
-async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
+async fn attempt(shared: &Arc<Shared>, started: &mut Started) -> Ended {
     let permit = Permit {
         shared: shared.clone(),
         upstream: started.upstream,
@@ -58,12 +58,14 @@ async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
         class = started.class.0,
         job = started.job.0,
     );
-    let call = async { started.call.attempt(permit).await };
+    let asked = started.call.clone();
+    let call = async { asked.attempt(permit).await };
     let mut call = pin!(call.instrument(span));
     // A call that is ready at once saves most of the cost of a time-out.
     if let Poll::Ready(done) = futures_util::poll!(call.as_mut()) {
         return Ended::Finished(done);
     }
+    shared.count_sent(started);
     let deadline = shared.timeline.instant(started.at + started.time_out);
     // A call that always has something to read uses up its task's budget. Whatever is polled after it would be
     // put off to the next turn, and then again, so these two must run outside the budget. The call comes first
@@ -94,6 +96,13 @@ fn panicked(shared: &Shared, started: &Started, panic: Box<dyn Any + Send>) -> E
 }
 
 impl Shared {
+    /// The call is under way.
+    fn count_sent(&self, started: &mut Started) {
+        if std::mem::take(&mut started.uncounted) {
+            self.state.lock().counters.sent += 1;
+        }
+    }
+
     /// An attempt ended. Returns the job that this worker takes next.
     fn finish(self: &Arc<Self>, started: Started, ended: Ended) -> Option<Started> {
         let instant = Instant::now();
@@ -156,6 +165,7 @@ impl State {
                 self.withdraw_sent(started);
             }
             ended => {
+                self.counters.sent += u64::from(started.uncounted);
                 let side = &mut self.sides[upstream.0 as usize];
                 side.latest = side.explain(job, ended, now);
                 if side.latest.is_some() {
@@ -210,10 +220,9 @@ impl State {
     /// A call was not made after all: it did not count among calls, and its job ends as one that was never sent.
     fn withdraw_sent(&mut self, started: &Started) {
         if let Some(payload) = self.payloads.find(started.job)
-            && started.first
+            && started.uncounted
         {
             (payload.sent, payload.open) = (false, true);
-            self.counters.sent -= 1;
         }
     }
 }

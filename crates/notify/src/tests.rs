@@ -537,7 +537,7 @@ async fn one_that_is_switched_off_is_told_nothing_until_it_is_on() {
     world.upstream("lake", false);
     tokio::time::sleep(30 * MINUTE).await;
     assert_eq!(hook.received().len(), 0);
-    world.engine.switch_on(UpstreamId(0));
+    world.engine.switch_on(UpstreamId(0), "me");
     tokio::time::sleep(5 * MINUTE).await;
     let all: Vec<_> = hook
         .received()

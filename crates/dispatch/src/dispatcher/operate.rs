@@ -81,14 +81,18 @@ impl Dispatcher {
     /// (rule 34). One that is off stays off.
     pub fn clear(&mut self, now: Moment, upstream: UpstreamId) {
         let now = self.advance(now);
+        let mut what = What::Cleared;
         if let Some(up) = self.present_mut(upstream) {
+            if up.health.cooldown().is_none() {
+                what = What::Forgiven;
+            }
             // Also the told limits, since a wrong one is never found out while it is kept to. Whatever their time is,
             // it has come by `NEVER`.
             for budget in [Budget::Query, Budget::Grab] {
                 up.allowance_mut(budget).unlearn(Moment::NEVER);
             }
         }
-        self.operate(now, upstream, What::Cleared, Health::clear);
+        self.operate(now, upstream, what, Health::clear);
     }
 
     /// An operator switches an upstream off. Its queued jobs end as skipped; those on the agenda do when they are due.

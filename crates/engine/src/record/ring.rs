@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use weir_dispatch::{Asker, Class, Decision, Moment, Start, UpstreamId, Wait, What};
 
-use super::{About, CallEnd, Got, Record, Whose};
+use super::{About, CallEnd, Got, Record, Whose, cut};
 use crate::tally::Kind;
 
 /// A full ring is written over in place.
@@ -270,9 +270,9 @@ impl Records {
             at: decision.at,
             class: decision.class,
             asker: decision.asker,
-            about,
+            about: about.cut(),
             what: decision.what,
-            cause,
+            cause: cause.map(cut),
             end: None,
             got: None,
             job: decision.job,
@@ -395,7 +395,7 @@ impl Records {
         };
         started.end(end, made);
         if cause.is_some() {
-            started.unpacked(made).cause = cause;
+            started.unpacked(made).cause = cause.map(cut);
         }
         self.changed = true;
     }
@@ -417,7 +417,7 @@ impl Records {
             return;
         }
         if let Some(newest) = self.newest_mut().next() {
-            newest.unpacked(number).cause = Some(cause);
+            newest.unpacked(number).cause = Some(cut(cause));
         }
     }
 

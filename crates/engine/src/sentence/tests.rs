@@ -48,7 +48,7 @@ fn record(what: What) -> Record {
         at: at(NOW),
         class: Some(Class(3)),
         asker: match what {
-            What::SwitchedOff | What::Cleared => Asker::OPERATOR,
+            What::SwitchedOff | What::Cleared | What::Forgiven => Asker::OPERATOR,
             What::SwitchedOn => Asker::NOBODY,
             _ => Asker(1),
         },
@@ -106,6 +106,7 @@ fn kind(what: &What) -> usize {
         What::Missed(_) => 13,
         What::PutOff { .. } => 14,
         What::Kept { .. } => 15,
+        What::Forgiven => 16,
     }
 }
 
@@ -224,7 +225,7 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             dropped(DropReason::Gone, 0),
-            "harbor: the request from Sonarr was dropped: the upstream is no longer configured.",
+            "harbor: the request from Sonarr was dropped: it is no longer configured.",
         ),
         (
             What::Raised { from: Class(2) },
@@ -243,6 +244,10 @@ fn samples() -> Vec<(What, &'static str)> {
             "harbor: the request from Sonarr was put off until 14:17:10: queue full (10,000).",
         ),
         (What::Cleared, "harbor: cooldown cleared by an operator."),
+        (
+            What::Forgiven,
+            "harbor: its failures were cleared by an operator.",
+        ),
         (
             What::Kept { by: Asker(4) },
             "harbor: Sonarr got the answer cached on node birch.",
@@ -304,12 +309,12 @@ fn whoever_shares_a_call_in_vain_says_what_it_got() {
 
 #[test]
 fn every_kind_of_record_has_its_sentence() {
-    let mut seen = [false; 16];
+    let mut seen = [false; 17];
     for (what, words) in samples() {
         assert_eq!(say(what), words);
         seen[kind(&what)] = true;
     }
-    assert_eq!(seen, [true; 16], "a kind without a sample");
+    assert_eq!(seen, [true; 17], "a kind without a sample");
 }
 
 #[test]
@@ -459,7 +464,7 @@ fn who_waits_for_our_own_network_is_told_so() {
     assert_eq!(
         told(What::Missed(skip(None))),
         "harbor was skipped for Sonarr: the next free slot is in 30 s (14:17:30), because our own network is down, \
-         after the deadline. The request stays queued."
+         too late for this request. It stays queued for the next asker."
     );
 }
 
@@ -528,6 +533,14 @@ fn what_came_from_outside_is_said_where_it_belongs() {
     assert_eq!(
         elsewhere(What::SwitchedOn),
         "harbor was switched on by anna on birch."
+    );
+    assert_eq!(
+        elsewhere(What::Cleared),
+        "harbor: cooldown cleared by anna on birch."
+    );
+    assert_eq!(
+        elsewhere(What::Forgiven),
+        "harbor: its failures were cleared by anna on birch."
     );
     let skip = What::Skipped(Skip {
         reason: Wait::Cooldown,

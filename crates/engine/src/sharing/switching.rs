@@ -42,7 +42,11 @@ impl State {
             (None, Some(on)) => Some(Switched {
                 off: false,
                 node,
-                by: self.acts_here(upstream, "an operator"),
+                // Who it was is not kept over a restart.
+                by: match &side.on_by {
+                    Some(who) => who.clone(),
+                    None => self.acts_here(upstream, "an operator"),
+                },
                 reason: String::new(),
                 at: at(on),
             }),
@@ -94,17 +98,17 @@ impl State {
                     who: told.by.clone(),
                     at,
                 });
-                side.switched_by = Some(by);
+                side.acted_by = Some(by);
                 self.dispatcher.switch_off(now, upstream);
             }
             (false, Some(_)) => {
-                (side.off, side.on) = (None, Some(at));
-                side.switched_by = Some(by);
+                (side.off, side.on, side.on_by) = (None, Some(at), Some(told.by.clone()));
+                side.acted_by = Some(by);
                 self.dispatcher.switch_on(now, upstream);
             }
         }
         self.take_decisions(None);
-        self.sides[upstream.0 as usize].switched_by = None;
+        self.sides[upstream.0 as usize].acted_by = None;
         self.note_state(upstream, now);
         self.plan_probe(upstream, now, effects);
     }

@@ -149,7 +149,7 @@ async fn switching_off_ends_queued_jobs_and_a_probe_passes_all_the_same() {
         .engine
         .probe(one, desk.done("probe"), Default::default());
     assert_eq!(probe.await, Ended::Finished(Outcome::Done));
-    desk.engine.switch_on(one);
+    desk.engine.switch_on(one, "me");
     let asked = desk
         .engine
         .submit(job(one, INTERACTIVE), desk.done("asked"));
@@ -325,7 +325,7 @@ async fn every_call_hears_of_its_end_once_made_or_not() {
     let slow = noting("slow", &[Step::Never, Step::Never]);
     desk.engine.submit(job(one, INTERACTIVE), slow).await;
     assert_eq!(take_ends(), [("slow", Ended::TimedOut)]);
-    desk.engine.clear(one);
+    desk.engine.clear(one, "me");
 
     desk.engine.hold();
     let mut same = job(one, INTERACTIVE);

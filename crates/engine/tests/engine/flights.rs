@@ -249,7 +249,7 @@ async fn what_kept_the_call_from_happening_is_told_to_all() {
     );
     tower.desk.engine.switch_off(tower.one, "reason", "who");
     // Whoever looks late is told why it was, not why it would be now; the records say the same.
-    tower.desk.engine.switch_on(tower.one);
+    tower.desk.engine.switch_on(tower.one, "me");
     tower.desk.engine.switch_off(tower.one, "another", "who");
     for follower in [a, b] {
         let Err(Ended::Skipped(told)) = follower.await else {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::kit::*;
 use weir_engine::dispatch::{
     Asker, Availability, Budget, DropReason, Job, Skip, Wait, What, Window, Windows,
 };
-use weir_engine::{About, Call, Ended, Got, Outcome, Permit};
+use weir_engine::{About, Call, Ended, Engine, Got, Outcome, Permit};
 
 #[tokio::test(start_paused = true)]
 async fn spacing_holds_the_next_start_back_by_the_share_of_its_class() {
@@ -265,6 +266,37 @@ async fn a_skip_that_the_front_decides_is_recorded_and_counted_without_a_job() {
         (2, 1),
         "nobody skips what is gone"
     );
+}
+
+/// What it was for is over when its turn comes; and what the counters said at that moment.
+struct Over(Engine, Arc<Mutex<Vec<(u64, u64)>>>);
+
+impl Call for Over {
+    fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
+        let counters = self.0.status().counters;
+        self.1.lock().push((counters.sent, counters.cancelled));
+        Box::pin(std::future::ready(Outcome::Moot))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_counted_as_sent_stays_counted() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let seen = Arc::<Mutex<Vec<_>>>::default();
+    let other = desk.call("under way");
+    let two = desk.upstream("two", secs(0), 1);
+    desk.engine.submit_detached(job(two, RSS), other.clone());
+    settle().await;
+    let over = Arc::new(Over(desk.engine.clone(), seen.clone()));
+    desk.engine.submit(job(one, RSS), over).await;
+    assert_eq!(*seen.lock(), [(1, 0)], "the other one, which is under way");
+    let counters = desk.engine.status().counters;
+    assert_eq!((counters.asked, counters.waiting()), (2, 0));
+    assert_eq!((counters.sent, counters.cancelled), (1, 1));
+    other.answer();
+    settle().await;
+    assert_eq!(desk.engine.status().counters, counters);
 }
 
 /// A slot that whoever asked uses.

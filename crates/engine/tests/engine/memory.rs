@@ -70,7 +70,7 @@ async fn state_reason_since_and_records_are_told_as_before_a_restart() {
     assert_eq!(told(&desk, one), words);
     // Numbers go on, so that links stay right.
     let last = desk.engine.decisions(one, None, 1)[0].number;
-    desk.engine.clear(one);
+    desk.engine.clear(one, "me");
     assert_eq!(desk.engine.decisions(one, None, 1)[0].number, last + 1);
 }
 
@@ -154,6 +154,46 @@ async fn numbers_go_on_after_a_day_without_decisions() {
     let one = add(&desk, &restored, "one", quota(secs(0), 1));
     desk.engine.submit(job(one, RSS), desk.done("c")).await;
     assert_eq!(desk.engine.decisions(one, None, 1)[0].number, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_acted_is_named_also_after_a_restart() {
+    let machine = Machine::new();
+    let mut policy = policy();
+    policy.failure.threshold = 3;
+    let (desk, rows, restored) = machine.start(policy.clone());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    rows.settle(&desk.engine, &["one"]);
+    desk.engine.submit(job(one, RSS), desk.done("a")).await;
+    let fail = desk.ready("b", Step::Said(Outcome::Broken, "it answered 503"));
+    desk.engine.submit(job(one, RSS), fail).await;
+    let (anna, ben) = ("anna (192.0.2.4)", "ben (192.0.2.9)");
+    // There are failures, and then a cooldown.
+    desk.engine.clear(one, anna);
+    crate::rows::throttle(&desk, one, secs(60)).await;
+    desk.engine.clear(one, ben);
+    desk.engine.switch_off(one, "it moves", anna);
+    desk.engine.switch_on(one, ben);
+    let acts = |desk: &Desk, one| {
+        let mut told = told(desk, one);
+        told.retain(|words| words.contains(" by "));
+        told
+    };
+    let words = acts(&desk, one);
+    assert_eq!(
+        words,
+        [
+            "one: its failures were cleared by anna (192.0.2.4).",
+            "one: cooldown cleared by ben (192.0.2.9).",
+            "one was switched off by anna (192.0.2.4): “it moves”.",
+            "one was switched on by ben (192.0.2.9).",
+        ]
+    );
+    stop(desk).await;
+    let (desk, _, restored) = machine.start(policy);
+    desk.engine.asker("Sonarr");
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    assert_eq!(acts(&desk, one), words);
 }
 
 #[tokio::test(start_paused = true)]
@@ -330,7 +370,8 @@ async fn what_an_operator_switched_off_is_not_tried() {
     assert_eq!(desk.starts("probe"), [std::time::Duration::ZERO; 0]);
     let record = desk.engine.decisions(one, None, 1).remove(0);
     assert_eq!(record.cause.as_deref(), Some("holiday"));
-    assert_eq!(record.asker, Asker::OPERATOR);
+    let who = desk.engine.asker_name(record.asker);
+    assert_eq!(who.as_deref(), Some("operator"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -592,7 +592,7 @@ async fn a_node_that_knows_better_than_the_store_asks_now_and_then() {
     pass(millis(10)).await;
     // The store hears late that it is on again, and answers in a hundredth of a second.
     one.store.fail(Fault::Held(millis(900)));
-    one.it().engine.switch_on(one.it().upstream);
+    one.it().engine.switch_on(one.it().upstream, "me");
     pass(millis(1)).await;
     let before = one.it().node.figures().calls();
     for _ in 0..80 {
@@ -877,7 +877,7 @@ async fn off_here_is_off_everywhere_and_on_again() {
         "{}",
         off.who
     );
-    two.it().engine.switch_on(two.it().upstream);
+    two.it().engine.switch_on(two.it().upstream, "me");
     pass(secs(20)).await;
     assert_ne!(state(&one), Availability::Off);
 }
@@ -911,7 +911,7 @@ async fn what_was_switched_on_meanwhile_stays_on() {
     let by = engine.asker_name(records[0].asker);
     assert_eq!(by.as_deref(), Some("Ada on node 1"));
     one.kill().await;
-    two.it().engine.switch_on(two.it().upstream);
+    two.it().engine.switch_on(two.it().upstream, "me");
     pass(secs(20)).await;
     one.start();
     pass(secs(30)).await;
@@ -923,7 +923,7 @@ async fn what_was_switched_on_meanwhile_stays_on() {
     pass(secs(20)).await;
     assert!(off(&two).is_some());
     one.kill().await;
-    two.it().engine.switch_on(two.it().upstream);
+    two.it().engine.switch_on(two.it().upstream, "me");
     pass(secs(20)).await;
     world.store.restart_empty();
     two.kill().await;
@@ -991,7 +991,7 @@ async fn who_was_away_does_not_undo_what_the_others_were_told_meanwhile() {
             limit,
             used: None,
         };
-        one.it().engine.clear(one.it().upstream);
+        one.it().engine.clear(one.it().upstream, "me");
         one.it().engine.observe(one.it().upstream, limit(1000));
         pass(secs(10)).await;
         let throttled = Noted {
@@ -1025,9 +1025,9 @@ async fn who_was_away_does_not_undo_what_the_others_were_told_meanwhile() {
         pass(secs(30)).await;
         assert_eq!(world.calls(), 1);
         // Cleared once more, by somebody who knows all of this, it is called again.
-        one.it().engine.clear(one.it().upstream);
-        two.it().engine.clear(two.it().upstream);
-        three.it().engine.clear(three.it().upstream);
+        one.it().engine.clear(one.it().upstream, "me");
+        two.it().engine.clear(two.it().upstream, "me");
+        three.it().engine.clear(three.it().upstream, "me");
         pass(secs(30)).await;
         assert_eq!(world.calls(), 2);
     }

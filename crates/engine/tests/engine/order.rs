@@ -25,7 +25,7 @@ async fn what_the_call_said_comes_back_unchanged() {
         let call = desk.ready("a", Step::Outcome(outcome));
         let ticket = desk.engine.submit(job(one, INTERACTIVE), call);
         assert_eq!(ticket.await, Ended::Finished(outcome));
-        desk.engine.clear(one);
+        desk.engine.clear(one, "me");
     }
 }
 

@@ -372,7 +372,7 @@ async fn what_an_earlier_run_kept_comes_back_at_the_start_alone() {
     let a = after.named("a").unwrap();
     assert!(a.known && !after.named("new").unwrap().known);
     assert!(matches!(state(&desk, a.id), Availability::Cooldown { .. }));
-    desk.engine.clear(a.id);
+    desk.engine.clear(a.id, "me");
     set(&after, &[], limited());
     set(&after, &[server("a", "x")], limited());
     let a = after.named("a").unwrap();

@@ -224,7 +224,7 @@ async fn a_limit_that_was_forgotten_does_not_come_back() {
     desk.engine
         .submit(job(one, INTERACTIVE), desk.done("a"))
         .await;
-    desk.engine.clear(one);
+    desk.engine.clear(one, "me");
     stop(desk).await;
     let (desk, _, restored) = machine.start(policy());
     let one = add(&desk, &restored, "one", quota(secs(0), 1));

@@ -55,7 +55,7 @@ async fn the_last_errors_are_told_as_before_a_restart() {
         let call = desk.ready("x", Step::Said(Outcome::Broken, said));
         let ended = desk.engine.submit(job(one, RSS), call).await;
         assert_eq!(ended, Ended::Finished(Outcome::Broken));
-        desk.engine.clear(one);
+        desk.engine.clear(one, "me");
         pass(secs(5)).await;
     }
     let told = [

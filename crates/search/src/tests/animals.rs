@@ -267,7 +267,7 @@ async fn an_operator_ends_a_cooldown() {
     assert_eq!(world.get("/torznab/api?t=search&q=some").await.status, 429);
     indexers[0].set(Behaviour::Good);
     world.until(MINUTE).await;
-    world.engine.clear(world.view("a").figures.upstream);
+    world.engine.clear(world.view("a").figures.upstream, "me");
     assert_eq!(world.state_of("a"), "open");
     let reply = world.get("/torznab/api?t=search&q=some").await;
     assert_eq!((reply.status, reply.titles().len()), (200, 3));

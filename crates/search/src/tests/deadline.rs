@@ -198,7 +198,7 @@ async fn an_indexer_that_begins_to_cool_down_while_others_wait_for_it_is_named_t
     indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(3600)));
     let warm = world.begin("t=search&q=warm", INTERACTIVE);
     turn().await;
-    world.engine.clear(world.view("a").figures.upstream);
+    world.engine.clear(world.view("a").figures.upstream, "me");
     warm.settled(warm.deadline()).await;
     // Two wait for their turn of 2 s; the first of them brings the indexer a cooldown of an hour.
     let (one, other) = tokio::join!(
@@ -291,7 +291,7 @@ async fn a_switched_off_indexer_is_named_and_the_others_answer() {
         "switched off by an operator: moving house"
     );
     assert_eq!(indexers[0].searches().len(), 0);
-    world.engine.switch_on(upstream);
+    world.engine.switch_on(upstream, "me");
     let reply = world.get("/torznab/api?t=search&q=show").await;
     assert_eq!(reply.titles().len(), 6, "{}", reply.body);
 }

@@ -398,7 +398,7 @@ async fn what_is_switched_off_is_not_offered_and_its_links_say_so() {
     assert_eq!(indexers[0].grabs().len(), 0);
     let newest = world.engine.decisions(off, None, 1).remove(0);
     assert!(matches!(newest.what, What::Skipped(_)), "{newest:?}");
-    world.engine.switch_on(off);
+    world.engine.switch_on(off, "me");
     assert_eq!(world.get(&path(&before[0])).await.status, 200);
 }
 
@@ -542,7 +542,7 @@ async fn a_later_page_lists_nothing_of_what_was_switched_off_meanwhile() {
     }
     assert_eq!(indexers[0].grabs().len(), 0, "by the other one");
     assert!(!left.is_empty() && left.len() < 6, "{left:?}");
-    world.engine.switch_on(off);
+    world.engine.switch_on(off, "me");
     let page = world.get("/torznab/api?t=search&offset=6&limit=3").await;
     assert_eq!(page.titles(), whole.titles()[6..]);
     assert_eq!(page.reason("a"), "");
@@ -624,7 +624,7 @@ async fn a_kept_search_offers_nothing_of_what_was_switched_off_meanwhile() {
             part.is_empty()
         );
     }
-    world.engine.switch_on(off);
+    world.engine.switch_on(off, "me");
     assert_eq!(world.json(&api).await["results"], 9, "all of it is back");
     // One that is gone is not offered either: its links lead nowhere.
     config.indexers.remove(0);

@@ -243,9 +243,22 @@ async fn whose_turn_has_not_come_at_the_deadline_is_skipped() {
 #[tokio::test(start_paused = true)]
 async fn what_there_is_no_room_for_is_told_with_the_reason_that_is_recorded() {
     // The queue is full; or one of two indexers has its share of it.
-    for (count, size, most, reason) in [
-        (1, 3, 3, "queue full"),
-        (2, 80, 40, "its share of the queue is used up"),
+    let share = "requests for this upstream are already queued";
+    for (count, size, most, reason, recorded) in [
+        (
+            1,
+            3,
+            3,
+            "queue full".to_owned(),
+            "queue full (3)".to_owned(),
+        ),
+        (
+            2,
+            80,
+            40,
+            format!("too many {share}"),
+            format!("40 {share}"),
+        ),
     ] {
         let network = Network::new();
         let indexers = crowd(&network, count).await;
@@ -269,16 +282,15 @@ async fn what_there_is_no_room_for_is_told_with_the_reason_that_is_recorded() {
             .map(|part| &*part.reason)
             .filter(|told| !told.contains("deadline") && *told != "it has not answered yet")
             .collect();
-        assert_eq!(dropped, [reason]);
+        assert_eq!(dropped, [&*reason]);
         let all = world.decided("a").await;
         let drops: Vec<String> = (all.iter())
             .filter(|one| one["kind"] == "dropped")
             .map(sentence)
             .collect();
         assert_eq!(drops.len(), 1, "{all:?}");
-        let told: String = drops[0].replace(&format!(" ({most})"), "");
-        let words = format!("was dropped: {reason}.");
-        assert!(told.contains(&words), "{drops:?}");
+        let words = format!("was dropped: {recorded}.");
+        assert!(drops[0].contains(&words), "{drops:?}");
         assert_eq!(world.counters().dropped, 1);
     }
 }

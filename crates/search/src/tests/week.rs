@@ -303,11 +303,11 @@ impl Week {
             }
             Event::On(whom) => {
                 self.truth[whom].off = None;
-                self.world.engine.switch_on(self.upstream(whom));
+                self.world.engine.switch_on(self.upstream(whom), "me");
             }
             Event::Clear(whom) => {
                 self.truth[whom].clear(self.world.timeline.now());
-                self.world.engine.clear(self.upstream(whom));
+                self.world.engine.clear(self.upstream(whom), "me");
             }
             Event::Flood(program) => self.flood(program).await,
             Event::Network(works) => {

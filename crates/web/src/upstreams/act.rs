@@ -246,7 +246,7 @@ async fn perform(
     let how = match action {
         Action::Probe => probe(sight).await,
         Action::Clear if can_be_cleared(sight) => {
-            engine.clear(id);
+            engine.clear(id, &who);
             Effect::Done
         }
         Action::Disable if sight.standing() != Standing::Manual => {
@@ -254,7 +254,7 @@ async fn perform(
             Effect::Done
         }
         Action::Enable if sight.standing() == Standing::Manual => {
-            engine.switch_on(id);
+            engine.switch_on(id, &who);
             Effect::Done
         }
         Action::Clear | Action::Disable | Action::Enable => Effect::Nothing,

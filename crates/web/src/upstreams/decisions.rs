@@ -83,6 +83,7 @@ impl DecisionGroup {
             What::Healed
             | What::Raised { .. }
             | What::Cleared
+            | What::Forgiven
             | What::SwitchedOff
             | What::SwitchedOn => false,
         }
@@ -281,7 +282,7 @@ fn names(record: &Record) -> (&'static str, &'static str, &'static str) {
         What::Raised { .. } => ("raised", "Raised", "probing"),
         What::Retried { .. } => ("retried", "Retry planned", "cooldown"),
         What::PutOff { .. } => ("put_off", "Put off", "cooldown"),
-        What::Cleared => ("cleared", "Cleared", "manual"),
+        What::Cleared | What::Forgiven => ("cleared", "Cleared", "manual"),
         What::SwitchedOff => ("switched_off", "Switched off", "manual"),
         What::SwitchedOn => ("switched_on", "Switched on", "manual"),
     }

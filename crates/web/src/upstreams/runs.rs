@@ -1,6 +1,7 @@
 //! Decisions about one upstream as rows of its page: equal ones in a row are one row, which opens.
 
 use std::mem::discriminant;
+use std::time::Duration;
 
 use askama::Template;
 use weir_engine::{
@@ -100,25 +101,33 @@ pub(super) fn is_same(one: &Record, other: &Record) -> bool {
 }
 
 /// What tells apart decisions of one kind.
-fn why(what: &What) -> (Option<Wait>, Option<DropReason>, Option<Asker>, bool) {
+fn why(what: &What) -> (Option<Wait>, Option<DropReason>, Option<Asker>, u8) {
     match *what {
-        What::Started { reason, .. } => (reason, None, None, false),
-        What::Waits { reason, .. } => (Some(reason), None, None, false),
+        What::Started { reason, .. } => (reason, None, None, 0),
+        What::Waits { reason, .. } => (Some(reason), None, None, 0),
+        // Queued at the deadline, under way then, or with a turn that comes too late.
         What::Skipped(skip) | What::Missed(skip) => {
-            (Some(skip.reason), None, None, skip.limit.is_some())
+            let turn = match skip.wait {
+                None => 0,
+                Some(Duration::ZERO) => 1,
+                Some(_) => 2,
+            };
+            let limit = if skip.limit.is_some() { 4 } else { 0 };
+            (Some(skip.reason), None, None, turn | limit)
         }
-        What::Dropped { reason, .. } | What::PutOff { reason, .. } => {
-            (None, Some(reason), None, false)
+        What::Dropped { reason, .. } | What::PutOff { reason, .. } => (None, Some(reason), None, 0),
+        What::Shared { with, .. } | What::Kept { by: with } => (None, None, Some(with), 0),
+        What::CooldownBegan { cooldown, .. } => {
+            (None, None, None, cooldown.cause.disables().into())
         }
-        What::Shared { with, .. } | What::Kept { by: with } => (None, None, Some(with), false),
-        What::CooldownBegan { cooldown, .. } => (None, None, None, cooldown.cause.disables()),
         What::Healed
         | What::Duplicate
         | What::Raised { .. }
         | What::Retried { .. }
         | What::Cleared
+        | What::Forgiven
         | What::SwitchedOff
-        | What::SwitchedOn => (None, None, None, false),
+        | What::SwitchedOn => (None, None, None, 0),
     }
 }
 
@@ -288,8 +297,6 @@ pub fn without_name(name: &str, sentence: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use weir_engine::{
         About, CallEnd, Got, Kind,
         dispatch::{Class, Moment, Skip},
@@ -368,6 +375,21 @@ mod tests {
         for other in others {
             assert_eq!(lengths(&[plain(9), other.clone(), plain(7)]), [1, 1, 1]);
         }
+        let missed = |number, wait: Option<u64>| {
+            let skip = Skip {
+                reason: Wait::Gap,
+                wait: wait.map(Duration::from_secs),
+                limit: None,
+            };
+            record(number, What::Missed(skip))
+        };
+        let slow_queued_and_late = [
+            missed(9, None),
+            missed(8, Some(0)),
+            missed(7, Some(74)),
+            missed(6, Some(60)),
+        ];
+        assert_eq!(lengths(&slow_queued_and_late), [1, 1, 2]);
         let cached = |number, seconds| {
             let age = Duration::from_secs(seconds);
             changed(plain(number), |record| {

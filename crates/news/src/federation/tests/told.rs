@@ -304,8 +304,8 @@ impl World {
                 self.servers[*whom].cut();
             }
             Step::Off(whom) => self.engine.switch_off(upstream(*whom), "renewal", "me"),
-            Step::On(whom) => self.engine.switch_on(upstream(*whom)),
-            Step::Clear(whom) => self.engine.clear(upstream(*whom)),
+            Step::On(whom) => self.engine.switch_on(upstream(*whom), "me"),
+            Step::Clear(whom) => self.engine.clear(upstream(*whom), "me"),
             Step::Pass(seconds) => tokio::time::sleep(Duration::from_secs(*seconds)).await,
         }
     }

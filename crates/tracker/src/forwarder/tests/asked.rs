@@ -85,7 +85,7 @@ async fn one_that_is_off_or_cools_down_is_not_asked_before_that_ends() {
     let upstream = world.forwarders.all()[0].upstream;
     world.engine.switch_off(upstream, "moving", "operator");
     assert_eq!(world.asked(1)[0].next, NextAsk::Off);
-    world.engine.switch_on(upstream);
+    world.engine.switch_on(upstream, "me");
     world.announce(1, 1).await;
     let NextAsk::After(next) = world.asked(1)[0].next else {
         panic!("it was asked");

@@ -375,7 +375,7 @@ async fn who_was_never_told_of_completed_is_not_told_of_the_end() {
     // An operator keeps one of them from hearing of it.
     let first = world.view("1").figures.upstream;
     world.engine.switch_off(first, "a test", "nobody");
-    world.engine.switch_on(first);
+    world.engine.switch_on(first, "me");
     world.engine.release();
     world.idle(0).await;
     world.event(1, 1, Event::Stopped).await;

@@ -270,7 +270,7 @@ async fn what_a_tracker_never_wants_outlives_a_restart() {
     world.announce(3, 1).await;
     assert_eq!(world.state_of("a"), "disabled 86400", "the third");
     let world = world.again(MINUTE, &config).await;
-    world.engine.clear(world.view("a").figures.upstream);
+    world.engine.clear(world.view("a").figures.upstream, "me");
     tracker.set(good(1800, &[]));
     world.announce(4, 1).await;
     tracker.set(Behaviour::RetryNever);

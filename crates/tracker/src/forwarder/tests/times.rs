@@ -233,7 +233,7 @@ async fn what_an_operator_clears_is_asked_with_the_next_announce() {
     assert_eq!(world.state_of("a"), "disabled 86400");
     tracker.set(good(1800, &[]));
     world.until(HOUR).await;
-    world.engine.clear(world.view("a").figures.upstream);
+    world.engine.clear(world.view("a").figures.upstream, "me");
     for swarm in 1..=4 {
         world.announce(swarm, 1).await;
     }

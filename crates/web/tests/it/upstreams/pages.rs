@@ -183,7 +183,7 @@ async fn each_state_has_its_answer() {
         (
             "search/harbor",
             "Why is it not being asked?",
-            "Cooling down for 15 min, until <time",
+            "Went into cooldown for 15 min, until <time",
         ),
         (
             "search/lantern",
@@ -356,7 +356,7 @@ async fn what_is_next_and_what_went_wrong_is_on_its_page() {
         sample.engine.submit_detached(later(seconds), call);
     }
     for said in ["it answered <503>", "it answered <503>", "no such host"] {
-        sample.engine.clear(one);
+        sample.engine.clear(one, "me");
         sample.call(one, Says(Outcome::Broken, said)).await;
     }
     let rig = support::rig_of(support::config(), vec![sample.contribution()]);

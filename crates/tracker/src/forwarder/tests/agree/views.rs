@@ -243,7 +243,7 @@ impl Look<'_> {
         let about_it = self.records.iter().find(|record| {
             matches!(
                 record.what,
-                What::CooldownBegan { .. } | What::Healed | What::Cleared
+                What::CooldownBegan { .. } | What::Healed | What::Cleared | What::Forgiven
             )
         });
         let off = self
