@@ -135,12 +135,9 @@ fn remembered(one: &Value, row: &Value) {
             let is_answer = ["answered", "shared", "cached"].map(Value::from);
             if is_answer.contains(&told["what"]) {
                 assert_eq!(now["releases"], told["releases"], "{now} {told}");
-            } else {
-                // With what was served instead.
-                assert!(
-                    before.starts_with(reason) || told["what"] == "asking",
-                    "{now} {told}"
-                );
+            } else if now["took_ms"] == told["took_ms"] && told["what"] != "asking" {
+                // With what was served instead. A call that is held for the next asker may come to another end later.
+                assert!(before.starts_with(reason), "{now} {told}");
             }
             continue;
         }
