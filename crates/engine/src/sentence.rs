@@ -124,23 +124,20 @@ fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scen
             given(record, scene)
         );
     }
-    let own = record.asker == Asker::WEIR;
-    let called = match (own, after.is_empty()) {
-        (true, _) => format!("Weir tested {who}{what}{after}"),
-        (false, true) => format!("{who} was called at once{}{what}", for_asker(record, scene)),
-        (false, false) => format!("{who} was called{}{what}{after}", for_asker(record, scene)),
+    let called = match (record.asker, after.is_empty()) {
+        (Asker::WEIR, _) => format!("{who} was tested by Weir{what}{after}"),
+        (_, true) => format!("{who} was called at once{}{what}", for_asker(record, scene)),
+        (_, false) => format!("{who} was called{}{what}{after}", for_asker(record, scene)),
     };
     let ended = record.end.map_or_else(String::new, |end| {
-        // In both forms the upstream is who answers.
-        let and = if own { ": it" } else { " and" };
         let took = span(end.took);
         match (end.kind, &record.cause) {
-            (Kind::Done, _) => format!("{and} answered in {took}"),
-            (Kind::No | Kind::Again, None) => format!("{and} said no in {took}"),
+            (Kind::Done, _) => format!(" and answered in {took}"),
+            (Kind::No | Kind::Again, None) => format!(" and said no in {took}"),
             (Kind::Cut, None) => "; Weir stopped before it answered".to_owned(),
             (Kind::Lost, _) => "; how it ended is not known, because Weir was killed".to_owned(),
             (_, Some(cause)) => format!(": {cause}"),
-            (_, None) => format!("{and} did not answer"),
+            (_, None) => " and did not answer".to_owned(),
         }
     });
     format!("{called}{ended}.{}", given(record, scene))
