@@ -108,6 +108,23 @@ impl std::fmt::Debug for Owed {
     }
 }
 
+/// Somebody who waits for a server. Whoever leaves before they are told anything got nothing.
+struct Waiting<'a, Q: Asked> {
+    engine: &'a Engine,
+    follower: Follower<(UpstreamId, Q), Told<Q>>,
+    asker: Asker,
+    is_told: bool,
+}
+
+impl<Q: Asked> Drop for Waiting<'_, Q> {
+    fn drop(&mut self) {
+        let owed = !self.is_told && self.asker != Asker::WEIR;
+        if let Some(receipt) = owed.then(|| self.follower.receipt()).flatten() {
+            self.engine.note_given(&receipt, Got::Nothing);
+        }
+    }
+}
+
 /// What several servers together came to.
 #[derive(Debug)]
 pub enum Sought<T> {
@@ -230,21 +247,30 @@ impl Federation {
             ..Job::new(server.upstream, class)
         };
         let key = (server.upstream, question);
-        let mut follower = Q::flights(self).join(key, job, |landing| {
+        let follower = Q::flights(self).join(key, job, |landing| {
             let server = server.clone();
             Some(Arc::new(ServerCall { server, landing }))
         });
-        let told = match until {
-            None => Ok((&mut follower).await),
-            Some(until) => tokio::time::timeout_at(until, &mut follower).await,
+        let mut waiting = Waiting {
+            engine: &self.engine,
+            follower,
+            asker,
+            is_told: false,
         };
+        let follower = &mut waiting.follower;
+        let told = match until {
+            None => Ok(follower.await),
+            Some(until) => tokio::time::timeout_at(until, follower).await,
+        };
+        waiting.is_told = true;
+        let follower = &mut waiting.follower;
         let why = match told {
             Ok(Ok(told)) => match &*told {
                 Ok(answer) => return Ok(answer.clone()),
                 Err(fault) => NoAnswer::Fault(fault.clone()),
             },
             Ok(Err(ended)) => NoAnswer::Ended(ended),
-            Err(_) => self.move_on(&mut follower, &job),
+            Err(_) => self.move_on(follower, &job),
         };
         let mut owed = self.owed();
         // Weir itself has nobody to tell.
