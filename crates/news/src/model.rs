@@ -195,6 +195,13 @@ impl Model {
         Ok(model)
     }
 
+    /// Whether something is being brought, for whomever.
+    #[cfg(test)]
+    pub(crate) fn is_running(&self) -> bool {
+        let errands = self.errands.running() + self.post_errands.running();
+        errands + self.article_errands.running() > 0
+    }
+
     /// Takes other settings over.
     pub fn apply(&self, config: &Config) {
         let (_, servers, rules) = split(config);

@@ -1,5 +1,6 @@
 //! The model on servers in memory, with paused time: who is asked what and when, and what readers get.
 
+mod agree;
 mod animals;
 mod articles;
 mod caches;

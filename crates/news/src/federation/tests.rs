@@ -7,10 +7,8 @@ use std::num::NonZeroU32;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 use weir_engine::dispatch::What;
-use weir_engine::{Options, Rows, Timeline, WallClock, Weather};
+use weir_engine::{Options, Timeline, Weather};
 use weir_news_proto::Newsgroup;
-use weir_store::sqlite::File;
-use weir_store::state::SqliteState;
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::news::{self, Behaviour, News};
@@ -26,10 +24,6 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     config: Config,
     pub(crate) servers: [News; 2],
-    network: Network,
-    began: Instant,
-    /// Where the engine's rows are kept, if they are.
-    state: Option<(File, tempfile::TempDir)>,
 }
 
 impl World {
@@ -50,44 +44,13 @@ impl World {
             ..Config::default()
         };
         change(&mut config);
-        let (federation, engine) = federated(&network, &config, None, Duration::ZERO);
+        let (federation, engine) = federated(&network, &config);
         Self {
             federation,
             engine,
             config,
             servers,
-            network,
-            began: Instant::now(),
-            state: None,
         }
-    }
-
-    /// The same, which is there again after a restart.
-    async fn kept(change: impl FnOnce(&mut Config)) -> Self {
-        let mut world = Self::new(change).await;
-        let directory = tempfile::tempdir().expect("a directory");
-        world.federation.stop(SECOND).await;
-        let file = File::open(directory.path().join("state.db")).expect("a file");
-        world.state = Some((file, directory));
-        world.start_again();
-        world
-    }
-
-    /// Stops, and starts after this time with what was written.
-    async fn restart(&mut self, pause: Duration) {
-        self.federation.stop(SECOND).await;
-        let (file, directory) = self.state.take().expect("something is kept");
-        file.close();
-        tokio::time::sleep(pause).await;
-        let file = File::open(directory.path().join("state.db")).expect("a file");
-        self.state = Some((file, directory));
-        self.start_again();
-    }
-
-    fn start_again(&mut self) {
-        let file = self.state.as_ref().map(|(file, _)| file);
-        let later = self.began.elapsed();
-        (self.federation, self.engine) = federated(&self.network, &self.config, file, later);
     }
 
     pub(crate) async fn article(&self, number: u64) -> Sought<bytes::Bytes> {
@@ -111,34 +74,12 @@ impl World {
     }
 }
 
-/// A federation so long after the beginning, with what an earlier one has written.
-fn federated(
-    network: &Network,
-    config: &Config,
-    file: Option<&File>,
-    later: Duration,
-) -> (Arc<Federation>, Engine) {
-    let wall = std::time::UNIX_EPOCH + 86_400 * 20_000 * SECOND + later;
+fn federated(network: &Network, config: &Config) -> (Arc<Federation>, Engine) {
+    let wall = std::time::UNIX_EPOCH + 86_400 * 20_000 * SECOND;
     let timeline = Timeline::starting_at(wall);
-    let wall: WallClock = Arc::new(move || timeline.wall(timeline.now()));
-    let (rows, restored) = file
-        .map(|file| {
-            let state = Arc::new(SqliteState::open(file.clone()).expect("tables"));
-            Rows::load("news", state, timeline, wall).expect("rows")
-        })
-        .unzip();
-    let options = Options {
-        keeper: rows.clone().map(|rows| rows as _),
-        ..Options::new(timeline, Weather::default())
-    };
+    let options = Options::new(timeline, Weather::default());
     let engine = Engine::new("news", policy::policy(general(), config), options);
-    let outward = Outward {
-        engine: engine.clone(),
-        rows,
-        restored: restored.unwrap_or_default(),
-        ground: network.ground(),
-        node: None,
-    };
+    let outward = Outward::without_rows(engine.clone(), network.ground());
     let federation = Federation::start(config, outward, &Roots::default());
     let federation = federation.expect("a way out");
     let probed = Arc::downgrade(&federation);

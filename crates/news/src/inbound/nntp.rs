@@ -349,4 +349,4 @@ fn read_certificate(files: Option<&(PathBuf, PathBuf)>) -> Result<Option<ServerT
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

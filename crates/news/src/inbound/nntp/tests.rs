@@ -5,4 +5,4 @@ mod limits;
 mod packed;
 mod posts;
 mod ranges;
-mod world;
+pub(crate) mod world;

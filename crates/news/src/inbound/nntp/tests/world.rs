@@ -200,6 +200,35 @@ impl Rig {
     }
 }
 
+/// Where newsreaders of this machine come in, for tests that have a world of their own.
+pub(crate) struct Door {
+    service: NntpService,
+    open: JoinSet<()>,
+    _server: NntpServer,
+}
+
+impl Door {
+    pub(crate) fn of(server: NntpServer, app: &App) -> Self {
+        let (parts, porter) = (server.parts.clone(), app.porter());
+        Self {
+            service: NntpService { parts, porter },
+            open: JoinSet::new(),
+            _server: server,
+        }
+    }
+
+    /// The line with which a command of a new connection is answered.
+    pub(crate) async fn ask(&mut self, command: &str) -> String {
+        let (near, far) = tokio::io::duplex(WAY);
+        let peer = SocketAddr::new(HERE.parse().expect("an address"), 4711);
+        let turned_away = self.service.welcome(&mut self.open, far, peer, false);
+        assert!(turned_away.is_none());
+        let mut newsreader = Newsreader::new(near);
+        newsreader.line().await;
+        newsreader.ask(command).await
+    }
+}
+
 /// The other end of a connection.
 pub(super) struct Newsreader<S = DuplexStream> {
     pub(super) stream: S,
