@@ -34,7 +34,7 @@ fn a_server_that_dies_in_the_middle_of_a_page_costs_no_article_and_comes_back() 
     assert_eq!(silent(&page), ["one"]);
     let shown = town.weir.page("/news/misc.test");
     assert!(
-        shown.contains("<b>one</b> did not answer"),
+        shown.contains("No answer from <b>one</b>"),
         "it is said: {shown}"
     );
     town.weir

@@ -40,7 +40,7 @@ fn after_a_kill_and_a_stop_every_page_is_there_and_marked_as_stale() {
         let page = town.weir.page(path);
         // An article is what it is, however old.
         let lasts = path.starts_with("/news/article/");
-        let marked = page.contains("did not answer") && page.contains("was last checked on");
+        let marked = page.contains("No answer from <b>") && page.contains("Last checked on");
         assert!(lasts || marked, "{path}: {page}");
     }
     let list = town.threads("misc.test");
