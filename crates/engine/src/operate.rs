@@ -109,6 +109,17 @@ impl Engine {
         });
     }
 
+    /// All that is restored has been: numbers of records are kept free with the next handover, before any is made.
+    pub(crate) fn keep_numbers_free(&self) {
+        let mut state = self.shared.state.lock();
+        state
+            .sides
+            .iter_mut()
+            .for_each(|side| side.records.keep_numbers_free());
+        drop(state);
+        self.shared.own.keep_numbers_free();
+    }
+
     /// Hands everything that changed to the keeper now.
     pub fn hand_over(&self) {
         let listeners = self.shared.listened();

@@ -325,6 +325,12 @@ impl Kept {
 }
 
 impl OwnRing {
+    /// The next time it is written, numbers are kept free: before the first decision of a run, which a kill may take.
+    pub(crate) fn keep_numbers_free(&self) {
+        let mut kept = self.0.lock();
+        kept.changed |= !kept.keeps_free;
+    }
+
     /// What is to be kept over a restart, one line for each and one with the highest number that there may be until it is
     /// written again, if anything has changed; after the `last` time there is none.
     pub(crate) fn write(&self, last: bool) -> Option<String> {

@@ -154,6 +154,7 @@ impl Rows {
     /// The front has put everything it still wants back into its `engine`: entries from before this start are
     /// dropped once the new ones are with the store, and upstreams not in `present` are marked as gone.
     pub fn settle(&self, engine: &Engine, present: &[&str]) {
+        engine.keep_numbers_free();
         engine.hand_over();
         let mut book = self.book.lock();
         let mut changes: Vec<Change> = book.old_agenda.drain(..).map(Change::Taken).collect();

@@ -359,6 +359,11 @@ impl Records {
         })
     }
 
+    /// The next time they are written, numbers are kept free: before the first record of a run, which a kill may take.
+    pub(crate) fn keep_numbers_free(&mut self) {
+        self.changed |= !self.keeps_free;
+    }
+
     /// Numbers up to this one are taken.
     pub(crate) fn go_on_after(&mut self, number: u64) {
         self.made = self.made.max(number);

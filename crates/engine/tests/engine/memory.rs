@@ -107,6 +107,32 @@ async fn a_kill_makes_no_ending_up_and_gives_no_number_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_number_is_given_again_however_soon_after_its_start_weir_is_killed() {
+    let machine = Machine::new();
+    let own = || Own::new(OwnKind::Refused, OwnReason::Full, about::ANNOUNCE);
+    let (mut numbers, mut own_numbers) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let (desk, rows, restored) = machine.start(policy());
+        if let Some(past) = &restored.past {
+            desk.engine.restore_own(past);
+        }
+        let one = add(&desk, &restored, "one", quota(secs(0), 1));
+        rows.settle(&desk.engine, &["one"]);
+        // Somebody reads it at once, and nothing of it is ever written.
+        desk.engine.submit(job(one, RSS), desk.done("a")).await;
+        desk.engine.note_own(own(), 1);
+        numbers.push(desk.engine.decisions(one, None, 1)[0].number);
+        own_numbers.push(desk.engine.own_decisions()[0].number);
+    }
+    for numbers in [numbers, own_numbers] {
+        assert!(
+            numbers.is_sorted_by(|one, other| one < other),
+            "{numbers:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_told_of_an_upstream_that_was_never_called_is_told_after_a_restart() {
     let machine = Machine::new();
     let (desk, rows, restored) = machine.start(policy());

@@ -192,7 +192,7 @@ async fn who_has_another_name_and_leads_where_it_did_is_the_same_also_after_a_re
     let (desk, rows, restored) = machine.start(policy());
     let mut names: Vec<&str> = restored.upstreams.keys().map(|name| &**name).collect();
     names.sort_unstable();
-    assert_eq!(names, ["one", "two"]);
+    assert_eq!(names, ["c", "one", "two"]);
     let after = roster(&desk, rows, restored);
     let mut entries = entries.to_vec();
     entries.push(server("a", "elsewhere"));
