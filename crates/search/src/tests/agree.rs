@@ -10,6 +10,7 @@
 mod book;
 mod counts;
 mod grabs;
+mod killed;
 mod parts;
 mod promises;
 mod searches;
@@ -27,7 +28,7 @@ use super::*;
 /// Fails unless everything that is told at this moment agrees.
 pub(super) async fn agree_now(world: &World, book: &Book) {
     let views = views::Views::of(world).await;
-    views.agree();
+    views.agree(book);
     counts::agree(world, &views, book);
 }
 
@@ -51,6 +52,8 @@ enum Step {
     Reload(Change),
     /// Weir stops, and starts again after so many seconds.
     Restart(u64),
+    /// It is killed, and starts again after so many seconds. What was not handed to the writer of its files is lost.
+    Kill(u64),
     /// So many seconds pass.
     Pass(u64),
     /// Everything that is told is compared.
@@ -196,6 +199,11 @@ fn mood() -> impl Strategy<Value = Mood> {
     ]
 }
 
+/// How long nobody runs. The last is longer than records are kept.
+fn away() -> impl Strategy<Value = u64> {
+    prop::sample::select(vec![0_u64, 40, 5000, 90_000])
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let act = prop::sample::select(vec![Act::Probe, Act::Clear, Act::Off, Act::On]);
     let change = prop_oneof![
@@ -215,7 +223,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..3_usize, mood()).prop_map(|(whom, mood)| Step::Behave(whom, mood)),
         3 => (0..3_usize, act).prop_map(|(whom, act)| Step::Operate(whom, act)),
         2 => change.prop_map(Step::Reload),
-        1 => prop::sample::select(vec![0_u64, 40, 5000]).prop_map(Step::Restart),
+        1 => away().prop_map(Step::Restart),
+        1 => away().prop_map(Step::Kill),
         2 => any::<bool>().prop_map(Step::Network),
         6 => pass.prop_map(Step::Pass),
         3 => Just(Step::Look),

@@ -97,6 +97,9 @@ impl World {
             policy(weir_testkit::policy::general(), config),
             options,
         );
+        if let Some(past) = &restored.past {
+            engine.restore_own(past);
+        }
         let outward = Outward {
             engine: engine.clone(),
             rows: Some(rows),

@@ -88,6 +88,7 @@ pub(super) async fn agree(story: &Story) {
         match told {
             Some(number) => _ = used.insert((indexer.to_owned(), number)),
             None if fetched.began + DAY <= now => {}
+            None if story.may_be_lost((fetched.began, fetched.ended)) => {}
             None => {
                 let all: Vec<_> = story.book.of(indexer).collect();
                 panic!("no record tells {row}, {fetched:?} in {all:#?}");

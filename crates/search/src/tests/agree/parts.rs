@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use weir_engine::dispatch::{Moment, What};
+use weir_engine::dispatch::What;
 use weir_engine::{Got, Kind};
 
 use super::book::Fact;
@@ -120,7 +120,7 @@ impl Part<'_> {
         // A record about the question itself, before one about the caps that come before it.
         let first = fits.min_by_key(|(number, fact)| (fact.is_about_caps(), *number));
         let first = first.map(|(number, _)| number);
-        if first.is_none() && !self.is_old(story.world.timeline.now()) {
+        if first.is_none() && !self.is_old(story) {
             let all: Vec<_> = story.book.of(self.indexer).collect();
             panic!(
                 "no record tells {} of {} in {all:#?}",
@@ -178,9 +178,10 @@ impl Part<'_> {
         }
     }
 
-    /// Its records may be forgotten.
-    fn is_old(&self, now: Moment) -> bool {
-        self.heard.began + DAY <= now
+    /// Its records may be forgotten, or were lost with a kill.
+    fn is_old(&self, story: &Story) -> bool {
+        let now = story.world.timeline.now();
+        self.heard.began + DAY <= now || story.may_be_lost((self.heard.began, self.heard.ended))
     }
 
     fn is_told_by(&self, fact: &Fact) -> bool {

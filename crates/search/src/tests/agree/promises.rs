@@ -28,6 +28,8 @@ pub(super) struct Promises {
 #[derive(Clone, Debug)]
 struct Said {
     at: Moment,
+    /// When the same was first said of its state.
+    first: Moment,
     state: Availability,
     since: Moment,
     reason: Option<String>,
@@ -48,6 +50,7 @@ impl Said {
         let trouble = view.trouble.as_ref();
         Self {
             at: view.at,
+            first: view.at,
             state: view.status.state,
             since: view.since,
             reason: off.or(trouble.map(|trouble| trouble.reason.to_string())),
@@ -81,10 +84,17 @@ impl Promises {
             let index = NAMES.iter().position(|known| *known == name);
             let indexer = &indexers[index.expect("one of ours")];
             let seen = indexer.seen();
-            let now = Said::of(world, &name, seen.len());
-            let Some(before) = self.said.insert(name.clone(), now.clone()) else {
+            let mut now = Said::of(world, &name, seen.len());
+            let before = self.said.get(&name).cloned();
+            let same = before.as_ref().filter(|before| before.state == now.state);
+            now.first = same.map_or(now.first, |same| same.first);
+            self.said.insert(name.clone(), now.clone());
+            let Some(before) = before else {
                 continue;
             };
+            if happened.killed && killed::is_lost(before.first, before.at) {
+                continue;
+            }
             let times: Vec<Moment> = seen[before.requests..]
                 .iter()
                 .map(|seen| world.timeline.now() - seen.at.elapsed())

@@ -34,7 +34,7 @@ pub(super) struct Story {
     all: Config,
     pub(super) world: Arc<World>,
     began: Instant,
-    asks: JoinSet<Heard>,
+    pub(super) asks: JoinSet<Heard>,
     /// What programs got, in the order in which they asked.
     pub(super) heard: Vec<Option<Heard>>,
     links: Vec<String>,
@@ -44,8 +44,12 @@ pub(super) struct Story {
     pub(super) browsed: Vec<Browsed>,
     /// When Weir began to stop.
     pub(super) stops: Vec<Moment>,
-    /// When an indexer was removed.
+    /// When it was killed.
+    pub(super) kills: Vec<Moment>,
+    /// When an indexer was removed, or became another account.
     pub(super) removals: Vec<Moment>,
+    /// How many calls `b` has been allowed in five minutes, and since when.
+    pub(super) limits: Vec<(Instant, u32)>,
     keys: u32,
     pub(super) book: Book,
     promises: Promises,
@@ -72,6 +76,7 @@ pub(super) struct Happened {
     /// These lead elsewhere now, or have other limits.
     pub(super) changed: BTreeSet<&'static str>,
     pub(super) restarted: bool,
+    pub(super) killed: bool,
     /// Our own network failed calls that ended in it.
     pub(super) lost_by_us: bool,
 }
@@ -113,7 +118,9 @@ impl Story {
             fetched: Vec::new(),
             browsed: Vec::new(),
             stops: Vec::new(),
+            kills: Vec::new(),
             removals: Vec::new(),
+            limits: vec![(Instant::now(), 6)],
             keys: 0,
             book: Book::default(),
             promises: Promises::default(),
@@ -165,6 +172,10 @@ impl Story {
                 self.restart(Duration::from_secs(*seconds)).await;
                 happened.restarted = true;
             }
+            Step::Kill(seconds) => {
+                self.kill(Duration::from_secs(*seconds)).await;
+                (happened.restarted, happened.killed) = (true, true);
+            }
             Step::Pass(seconds) => {
                 tokio::time::sleep(Duration::from_secs(*seconds)).await;
             }
@@ -196,6 +207,7 @@ impl Story {
             self.look_at_records(&asked);
             self.look().await;
         }
+        killed::no_window_was_exceeded(&self);
         self.world.front.stop(SECOND).await;
     }
 
@@ -270,7 +282,7 @@ impl Story {
     }
 
     /// Takes in what has arrived.
-    fn hear(&mut self) {
+    pub(super) fn hear(&mut self) {
         while let Some(heard) = self.asks.try_join_next() {
             self.take(heard.expect("a reply"));
         }
@@ -310,6 +322,9 @@ impl Story {
         }
         let seconds = first.reply.retry_after.as_deref().expect("a time");
         let seconds = seconds.parse().expect("seconds");
+        let told = first.reply.body.clone();
+        // Its own call goes on, and what comes of it is the answer.
+        let goes_on = told.contains("it has not answered yet");
         let before = self.calls();
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         self.ask(std::slice::from_ref(ask));
@@ -317,8 +332,8 @@ impl Story {
         let heard = self.heard.last().expect("one more").as_ref();
         let reply = &heard.expect("heard").reply;
         assert!(
-            reply.status == 200 || self.calls() > before,
-            "told to come back in {seconds} s, and then {reply:?}"
+            reply.status == 200 || self.calls() > before || goes_on,
+            "told {told}: to come back in {seconds} s, and then {reply:?}"
         );
     }
 
@@ -456,11 +471,14 @@ impl Story {
                 NAMES[2]
             }
             Change::Limits(calls) => {
+                self.limits.push((Instant::now(), calls));
                 let calls = std::num::NonZeroU32::new(calls).expect("some");
                 self.config.indexers[1].limits[0].calls = calls;
                 NAMES[1]
             }
             Change::Key => {
+                // Whoever is asked now is the account of before.
+                self.removals.push(self.world.timeline.now());
                 self.keys += 1;
                 let key = format!("another key {}", self.keys);
                 self.config.indexers[0].api_key = Some(weir_config::Secret::new(key));
@@ -479,6 +497,11 @@ impl Story {
         self.book.look(&self.world);
         self.world.front.close();
         self.world.state.close();
+        self.start_again(pause).await;
+        self.book.restart(&self.world);
+    }
+
+    pub(super) async fn start_again(&mut self, pause: Duration) {
         tokio::time::sleep(pause).await;
         let later = self.began.elapsed();
         let directory = self.world.directory.clone();
@@ -487,6 +510,5 @@ impl Story {
         for browsed in &mut self.browsed {
             browsed.is_kept = false;
         }
-        self.book.restart(&self.world);
     }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use weir_engine::dispatch::{Availability, Moment, Wait, What};
 use weir_engine::{Got, Record, Standing, UpstreamView};
 
+use super::book::Book;
 use super::*;
 
 /// Everything that is told, of one moment.
@@ -85,9 +86,9 @@ impl Views {
     }
 
     /// Fails unless all of them tell the same.
-    pub(super) fn agree(&self) {
+    pub(super) fn agree(&self, book: &Book) {
         for indexer in &self.indexers {
-            indexer.agrees_with_engine();
+            indexer.agrees_with_engine(book);
             indexer.agrees_with_list(&self.list);
             indexer.agrees_with_stats(&self.stats);
             indexer.agrees_with_metrics(&self.metrics);
@@ -280,7 +281,7 @@ impl View {
         }
     }
 
-    fn agrees_with_engine(&self) {
+    fn agrees_with_engine(&self, book: &Book) {
         let one = &self.one;
         assert_eq!(one["state"], self.standing().name());
         assert_eq!(one["since"], exact(self.view.since), "{one}");
@@ -304,7 +305,9 @@ impl View {
                 weir_engine::dispatch::What::CooldownBegan { .. }
             )
         });
-        if let (Some(until), Some(record)) = (self.until(), newest)
+        // Where a kill took the records of a minute, states and last calls may be newer than those that are left.
+        let is_whole = |record: &&Record| !book.is_from_before_a_kill(&self.name, record.number);
+        if let (Some(until), Some(record)) = (self.until(), newest.filter(is_whole))
             && let weir_engine::dispatch::What::CooldownBegan { cooldown, .. } = record.what
         {
             assert_eq!(cooldown.until, until, "{}: {record:?}", self.name);
@@ -319,7 +322,8 @@ impl View {
             .find(|record| matches!(record.what, weir_engine::dispatch::What::Started { .. }));
         // With another key it is another account, which was never called.
         if let (Some(last), Some(called)) = (last, self.view.last_call) {
-            assert_eq!(called, last.at, "{}", self.name);
+            let is_same = called == last.at || called > last.at && !is_whole(&last);
+            assert!(is_same, "{}: {called:?}, {last:?}", self.name);
         }
     }
 
