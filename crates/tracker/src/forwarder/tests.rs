@@ -20,13 +20,14 @@ mod udp_trackers;
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use weir_config::SecretUrl;
 use weir_engine::Node;
 use weir_engine::dispatch::{Availability, Policy};
 use weir_engine::{Options as EngineOptions, Rows, Timeline, UpstreamView, WallClock, Weather};
-use weir_store::state::MemoryState;
+use weir_store::state::{self, MemoryState};
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::http::{Behaviour, Good};
 use weir_testkit::zoo::{Place, Seen, http, udp};
@@ -62,7 +63,7 @@ struct World {
     forwarders: Arc<Forwarders>,
     clock: TrackerClock,
     timeline: Timeline,
-    state: Arc<MemoryState>,
+    disk: Arc<Disk>,
     tallies: Tallies,
     /// Of the only listener thread that is not for HTTP.
     tally: Arc<ListenerTally>,
@@ -120,9 +121,13 @@ impl World {
         let (start, reload) = split(config);
         let clock = TrackerClock::on(timeline);
         let wall: WallClock = Arc::new(move || timeline.wall(timeline.now()));
-        let state = Arc::clone(&before.state);
+        let disk = Arc::new(Disk {
+            state: before.state,
+            is_cut_off: AtomicBool::new(false),
+        });
+        let kept = Arc::clone(&disk);
         let (rows, restored) =
-            Rows::load("tracker", before.state, timeline, wall).expect("memory can be read");
+            Rows::load("tracker", kept, timeline, wall).expect("memory can be read");
         let options = EngineOptions {
             keeper: Some(Arc::clone(&rows) as _),
             rate: policy::rate(config),
@@ -201,7 +206,7 @@ impl World {
             forwarders,
             clock,
             timeline,
-            state,
+            disk,
             tally: tallies.add(),
             tallies,
             sharing,
@@ -363,6 +368,33 @@ impl World {
             turn().await;
         }
         panic!("it is never idle: {:?}", self.engine.status());
+    }
+}
+
+/// Where a world keeps its rows, until it is killed.
+struct Disk {
+    state: Arc<MemoryState>,
+    is_cut_off: AtomicBool,
+}
+
+impl state::State for Disk {
+    fn load(&self, front: &str, now: state::Wall) -> Result<state::Kept, weir_store::Error> {
+        self.state.load(front, now)
+    }
+
+    fn save(&self, front: &str, changes: Vec<state::Change>) -> Result<(), weir_store::Error> {
+        match self.is_cut_off.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => self.state.save(front, changes),
+        }
+    }
+
+    fn flush(&self) -> Result<(), weir_store::Error> {
+        self.state.flush()
+    }
+
+    fn forget(&self, before: state::Wall) -> Result<usize, weir_store::Error> {
+        self.state.forget(before)
     }
 }
 

@@ -4,6 +4,7 @@
 mod calls;
 mod desk;
 mod kept;
+mod killed;
 mod own;
 mod promises;
 mod steps;
@@ -153,7 +154,8 @@ impl Story {
                 }
             }
             Step::Reload(who, change) => self.reload(who, change),
-            Step::Restart(away) => self.restart(u32::from(away) * SECOND).await,
+            Step::Restart(away) => self.restart(away * SECOND).await,
+            Step::Kill(away) => self.kill(away * SECOND).await,
             Step::Wait(seconds) => self.wait(u32::from(seconds) * SECOND).await,
         }
         self.world().settle().await;
@@ -323,10 +325,29 @@ impl Story {
         let world = self.world.take().expect("it is there");
         self.met.restart(&world, away);
         let world = world.again(away, &self.config).await;
+        if away >= DAY {
+            self.kept.cut();
+        }
         self.desk = Some(Desk::new(&world, &self.file));
         self.world = Some(world);
         self.set_terms();
         self.held = false;
+    }
+
+    async fn kill(&mut self, away: Duration) {
+        self.desk = None;
+        let world = self.world.take().expect("it is there");
+        let at = world.timeline.wall(world.timeline.now());
+        self.met.cut_off(&world);
+        let world = world.killed(away, &self.config).await;
+        self.kept.killed(&world, at);
+        self.met.back(&world);
+        self.desk = Some(Desk::new(&world, &self.file));
+        self.world = Some(world);
+        self.set_terms();
+        self.held = false;
+        // Nobody knows these peers any more.
+        self.later.clear();
     }
 
     async fn wait(&mut self, time: Duration) {
@@ -343,7 +364,7 @@ impl Story {
         };
         let before = world.engine.status();
         let all = desk.everything().await;
-        views::check(world, desk, &all).await;
+        views::check(world, desk, &all, &self.kept).await;
         swarms::check(world, desk, &all).await;
         weather::check(world, &all);
         self.met.check(world, &all);

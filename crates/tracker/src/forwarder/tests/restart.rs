@@ -25,7 +25,7 @@ impl World {
         }
         tokio::time::sleep(away).await;
         Before {
-            state: Arc::clone(&self.state),
+            state: Arc::clone(&self.disk.state),
             files,
             away: away.as_secs(),
             ..Before::default()
@@ -37,6 +37,24 @@ impl World {
         let wall = self.timeline.wall(self.timeline.now()) + away;
         let network = self.network.clone();
         let before = self.stop(away).await;
+        let world = Self::on(Timeline::starting_at(wall), &network, config, before);
+        turn().await;
+        world
+    }
+
+    /// The world after a kill: what was not handed over is lost, and so are the swarms, whose files were not written yet.
+    pub(super) async fn killed(self, away: Duration, config: &Config) -> Self {
+        self.disk.is_cut_off.store(true, Ordering::Relaxed);
+        let wall = self.timeline.wall(self.timeline.now()) + away;
+        let (network, state) = (self.network.clone(), Arc::clone(&self.disk.state));
+        self.forwarders.stop(Duration::ZERO).await;
+        drop(self);
+        tokio::time::sleep(away).await;
+        let before = Before {
+            state,
+            away: away.as_secs(),
+            ..Before::default()
+        };
         let world = Self::on(Timeline::starting_at(wall), &network, config, before);
         turn().await;
         world

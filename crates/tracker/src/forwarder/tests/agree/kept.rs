@@ -13,27 +13,39 @@ use crate::policy::{CLASSES, RETRY};
 #[derive(Default)]
 pub(super) struct Kept {
     /// By forwarder and number.
-    records: BTreeMap<(String, u64), Written>,
-    own: BTreeMap<u64, OwnDecision>,
+    pub(super) records: BTreeMap<(String, u64), Written>,
+    pub(super) own: BTreeMap<u64, OwnDecision>,
+    /// When each was first seen as it is.
+    pub(super) since: BTreeMap<(String, u64), SystemTime>,
+    pub(super) own_since: BTreeMap<u64, SystemTime>,
+    /// The highest number that was ever seen of each forwarder, and of the front itself.
+    pub(super) highest: BTreeMap<String, u64>,
+    /// The same when some were lost or forgotten last.
+    pub(super) cuts: BTreeMap<String, u64>,
+    own_highest: u64,
     /// Those of dropped jobs, and whether such a job was never sent for certain.
     drops: BTreeMap<(String, u64), bool>,
 }
 
 /// A record with everything that people read of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Written {
-    at: String,
-    what: String,
+pub(super) struct Written {
+    pub(super) at: String,
+    pub(super) what: String,
     /// The end of its call is still open.
-    open: bool,
-    sentence: String,
+    pub(super) open: bool,
+    pub(super) sentence: String,
 }
 
 impl Kept {
     pub(super) fn check(&mut self, world: &World) {
+        let clock = world.timeline.wall(world.timeline.now());
         for forwarder in world.forwarders.all().iter() {
             let name = &forwarder.config.name;
             let records = world.engine.decisions(forwarder.upstream, None, usize::MAX);
+            let highest = self.highest.get(name).copied().unwrap_or_default();
+            let newest = records.first().map_or(0, |record| record.number);
+            self.highest.insert(name.clone(), highest.max(newest));
             for record in &records {
                 if let What::Dropped { .. } = record.what {
                     // A retry was sent before, in this run or in an earlier one; then it counts as asked anew.
@@ -41,9 +53,15 @@ impl Kept {
                     self.drops.insert((name.clone(), record.number), unsent);
                 }
                 let now = Written::of(world, name, record);
-                let before = self.records.insert((name.clone(), record.number), now);
-                if let Some(before) = before {
-                    self.records[&(name.clone(), record.number)].follows(&before);
+                let place = (name.clone(), record.number);
+                let before = self.records.insert(place.clone(), now);
+                let now = &self.records[&place];
+                match &before {
+                    Some(before) => now.follows(before),
+                    None => assert!(record.number > highest, "{place:?} comes late: {now:?}"),
+                }
+                if before.as_ref() != Some(now) {
+                    self.since.insert(place, clock);
                 }
             }
             let times: Vec<(u64, Moment)> =
@@ -53,10 +71,20 @@ impl Kept {
         for decision in world.engine.own_decisions() {
             let number = decision.number;
             let now = walled(world, decision);
-            if let Some(before) = self.own.insert(number, now) {
-                goes_on(&before, &self.own[&number]);
+            let before = self.own.insert(number, now);
+            let now = &self.own[&number];
+            match &before {
+                Some(before) => goes_on(before, now),
+                None => assert!(number > self.own_highest, "it comes late: {now:?}"),
+            }
+            let same = before.filter(|before| (before.count, before.last) == (now.count, now.last));
+            if same.is_none() {
+                self.own_since.insert(number, clock);
             }
         }
+        let newest = self.own.last_key_value();
+        let newest = newest.map_or(0, |(number, _)| *number);
+        self.own_highest = self.own_highest.max(newest);
     }
 }
 
@@ -64,12 +92,17 @@ impl Kept {
     /// How many jobs were dropped before they were sent, at least and at most, as records have it.
     pub(super) fn drops(&self) -> RangeInclusive<u64> {
         let unsent = self.drops.values().filter(|unsent| **unsent).count();
-        unsent as u64..=self.drops.len() as u64
+        // Those of one that was not listed may be lost or forgotten before it is again.
+        let most = match self.cuts.is_empty() {
+            true => self.drops.len() as u64,
+            false => u64::MAX,
+        };
+        unsent as u64..=most
     }
 }
 
 impl Written {
-    fn of(world: &World, name: &str, record: &Record) -> Self {
+    pub(super) fn of(world: &World, name: &str, record: &Record) -> Self {
         let what = match record.what {
             What::Started { .. } => "started".to_owned(),
             what => format!("{:?}", std::mem::discriminant(&what)),
@@ -112,7 +145,7 @@ impl Written {
 }
 
 /// The same decision with its times on a clock that a restart does not change.
-fn walled(world: &World, decision: OwnDecision) -> OwnDecision {
+pub(super) fn walled(world: &World, decision: OwnDecision) -> OwnDecision {
     let wall = |moment| {
         let wall = world
             .timeline
@@ -129,7 +162,7 @@ fn walled(world: &World, decision: OwnDecision) -> OwnDecision {
 }
 
 /// A burst grows; whatever else it says stays.
-fn goes_on(before: &OwnDecision, now: &OwnDecision) {
+pub(super) fn goes_on(before: &OwnDecision, now: &OwnDecision) {
     let particulars = |decision: &OwnDecision| {
         let mut own = decision.own.clone();
         (own.concerned, own.fill, own.example) = (0, None, None);

@@ -120,6 +120,31 @@ impl Met {
             let before = self.before.entry(kind).or_default();
             *before = *before + count - gone;
         }
+        if away >= DAY {
+            // Those that are noted as it stops as well.
+            self.before.clear();
+        }
+        self.begin_run(world);
+    }
+
+    /// Weir is killed now.
+    pub(super) fn cut_off(&mut self, world: &World) {
+        self.count(world);
+        self.begin_run(world);
+    }
+
+    /// It is there again, and its own records tell what was written.
+    pub(super) fn back(&mut self, world: &World) {
+        let decisions = world.engine.own_decisions();
+        for (kind, count) in std::mem::take(&mut self.counted) {
+            let before = self.before.entry(kind).or_default();
+            let told = sum(decisions.iter(), kind);
+            assert!(told <= *before + count, "{kind:?}: {decisions:?}");
+            *before = told;
+        }
+    }
+
+    fn begin_run(&mut self, world: &World) {
         self.dropped_before += dropped_jobs(world);
         (self.answered, self.scrapes, self.settled) = ([0; 2], 0, false);
         self.refused.clear();

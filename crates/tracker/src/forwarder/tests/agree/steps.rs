@@ -27,7 +27,9 @@ pub(super) enum Step {
     Act(usize, &'static str),
     Reload(usize, Change),
     /// After so many seconds.
-    Restart(u16),
+    Restart(u32),
+    /// Weir is killed, and starts after so many seconds. What was not handed to the writer of its file is lost.
+    Kill(u32),
     Wait(u16),
 }
 
@@ -90,6 +92,8 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => Just(Change::Rules),
     ];
     let wait = prop_oneof![4 => 2..10u16, 4 => 20..100u16, 3 => 200..1000u16, 1 => 3000..5000u16];
+    // The longer one is more than records are kept.
+    let away = prop_oneof![4 => 1..600u32, 1 => Just(90_000u32)];
     let who = 0..NAMES.len();
     prop_oneof![
         10 => (1..=DENIED, 1..5u8, event).prop_map(|(swarm, peer, event)| Step::Announce(swarm, peer, event)),
@@ -100,7 +104,8 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         2 => any::<bool>().prop_map(Step::Network),
         2 => (who.clone(), action).prop_map(|(who, action)| Step::Act(who, action)),
         2 => (who, change).prop_map(|(who, change)| Step::Reload(who, change)),
-        1 => (1..600u16).prop_map(Step::Restart),
+        1 => away.clone().prop_map(Step::Restart),
+        1 => away.prop_map(Step::Kill),
         8 => wait.prop_map(Step::Wait),
     ]
 }
