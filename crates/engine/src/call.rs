@@ -169,6 +169,8 @@ pub enum Ended {
 pub struct Skipped {
     /// What holds the upstream, for how long, and what the job would have accepted.
     pub skip: Skip,
+    /// Its class as it was recorded: somebody more urgent may have raised it.
+    pub class: Option<Class>,
     /// When it was decided.
     pub at: Moment,
     /// The reason in words, where it comes from outside: what the upstream had said, or an operator.

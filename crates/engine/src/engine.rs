@@ -321,6 +321,7 @@ impl Engine {
         // One that is no longer there has no record.
         skipped.unwrap_or_else(|| Skipped {
             skip,
+            class: Some(job.class),
             at: self.shared.timeline.now(),
             cause: None,
             number: None,

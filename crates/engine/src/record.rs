@@ -65,6 +65,7 @@ impl Record {
         match self.what {
             What::Skipped(skip) | What::Missed(skip) => Some(Skipped {
                 skip,
+                class: self.class,
                 at: self.at,
                 cause: self.cause.clone(),
                 number: Some(self.number),

@@ -427,6 +427,7 @@ pub(crate) fn without_record(end: End, at: Moment) -> Ended {
         End::Finished(_) => Ended::Panicked,
         End::Skipped(skip) => Ended::Skipped(Arc::new(Skipped {
             skip,
+            class: None,
             at,
             cause: None,
             number: None,

@@ -379,6 +379,7 @@ impl Federation {
         };
         Some(NoAnswer::Ended(Ended::Skipped(Arc::new(Skipped {
             skip,
+            class: None,
             at: view.at,
             cause,
             number: None,

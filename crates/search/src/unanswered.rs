@@ -80,7 +80,7 @@ pub(crate) fn skip_reason(told: &Skipped) -> String {
 /// How far an indexer is whose turn comes too late, in the words of the record that tells it.
 pub(crate) fn skipped(told: &Skipped, class: Class) -> PartState {
     let why = skip_reason(told);
-    let class = class_name(class);
+    let class = class_name(told.class.unwrap_or(class));
     let reason = match (told.skip.wait, told.skip.limit) {
         (Some(wait), Some(limit)) => format!(
             "{why}. Next try in {}; {class} searches wait at most {}",
@@ -101,4 +101,32 @@ fn cooldown_end(engine: &Engine, indexer: &Indexer) -> Option<Moment> {
     let ends = engine.rests([indexer.upstream]);
     let mut ends = ends.into_iter().flatten();
     ends.find(|until| *until != Moment::NEVER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{INTERACTIVE, RSS};
+
+    #[test]
+    fn a_request_that_was_raised_is_told_of_as_it_is_recorded() {
+        let told = |class| Skipped {
+            skip: skip(
+                Wait::Gap,
+                Duration::from_secs(40),
+                Some(Duration::from_secs(31)),
+            ),
+            class,
+            at: Moment(0),
+            cause: None,
+            number: None,
+        };
+        for (recorded, word) in [(Some(INTERACTIVE), "interactive"), (None, "RSS")] {
+            let PartState::Skipped { reason, .. } = skipped(&told(recorded), RSS) else {
+                panic!("it is skipped");
+            };
+            let end = format!("{word} searches wait at most 31 s");
+            assert!(reason.ends_with(&end), "{reason}");
+        }
+    }
 }
