@@ -282,9 +282,9 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
     if wait <= limit && knows_slot(skip.reason) {
         let (limit, wait) = (span(limit), span(wait));
         let at = (scene.clock)(next, true);
-        let why = cause(record);
+        let why = beside_time(record);
         return format!(
-            "{who} was skipped{whom}: it had not been called after {limit}; next free slot in {wait} ({at}){why}.{got}"
+            "{who} was skipped{whom}: it had not been called after {limit}; next free slot in {wait} ({at}{why}).{got}"
         );
     }
     let requests = record.class.map_or_else(
@@ -295,9 +295,9 @@ fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         true => {
             let at = (scene.clock)(next, true);
             format!(
-                "the next free slot is in {} ({at}){}",
+                "the next free slot is in {} ({at}{})",
                 span(wait),
-                cause(record)
+                beside_time(record)
             )
         }
         false => wait_reason(skip.reason, None),
@@ -365,10 +365,10 @@ fn missed(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
         "the request was still queued when the deadline passed, and stays queued".to_owned()
     } else if knows_slot(skip.reason) {
         format!(
-            "the next free slot is in {} ({}){}, too late for this request. It stays queued for the next asker",
+            "the next free slot is in {} ({}{}), too late for this request. It stays queued for the next asker",
             span(wait),
             (scene.clock)(record.at + wait, true),
-            cause(record)
+            beside_time(record)
         )
     } else {
         let why = wait_reason(skip.reason, None);
@@ -506,10 +506,16 @@ fn about(record: &Record) -> String {
     what.map_or_else(String::new, |what| format!(" ({what})"))
 }
 
-/// `: it answered 503`.
+/// ` (it answered 503)`. Not "because": some causes are sentences, others are not (`connection refused`).
 fn cause(record: &Record) -> String {
     let words = record.cause.as_ref();
-    words.map_or_else(String::new, |words| format!(", because {words}"))
+    words.map_or_else(String::new, |words| format!(" ({words})"))
+}
+
+/// `; it answered 503`, in the parentheses of a time.
+fn beside_time(record: &Record) -> String {
+    let words = record.cause.as_ref();
+    words.map_or_else(String::new, |words| format!("; {words}"))
 }
 
 /// What whoever asked got, as a sentence of its own.

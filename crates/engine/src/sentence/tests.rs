@@ -458,12 +458,12 @@ fn who_waits_for_our_own_network_is_told_so() {
     };
     assert_eq!(
         told(What::Skipped(skip(Some(secs(15))))),
-        "harbor was skipped for Sonarr: the next free slot is in 30 s (14:17:30), because our own network is down, \
+        "harbor was skipped for Sonarr: the next free slot is in 30 s (14:17:30; our own network is down), \
          and background requests wait at most 15 s."
     );
     assert_eq!(
         told(What::Missed(skip(None))),
-        "harbor was skipped for Sonarr: the next free slot is in 30 s (14:17:30), because our own network is down, \
+        "harbor was skipped for Sonarr: the next free slot is in 30 s (14:17:30; our own network is down), \
          too late for this request. It stays queued for the next asker."
     );
 }
@@ -549,7 +549,7 @@ fn what_came_from_outside_is_said_where_it_belongs() {
     });
     assert_eq!(
         told(skip, "it answered 503"),
-        "harbor was skipped for Sonarr: it is cooling down until 14:32, because it answered 503."
+        "harbor was skipped for Sonarr: it is cooling down until 14:32 (it answered 503)."
     );
 }
 

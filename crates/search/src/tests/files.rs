@@ -108,7 +108,7 @@ async fn a_short_cooldown_of_a_host_of_files_is_waited_for() {
     let waits = "a cannot be called for Sonarr (a file) before ";
     assert!(sentence(1).starts_with(waits), "{}", sentence(1));
     assert!(
-        sentence(1).ends_with(", because it asked us to wait with downloads."),
+        sentence(1).ends_with(" (it asked us to wait with downloads)."),
         "{}",
         sentence(1)
     );

@@ -102,7 +102,7 @@ async fn a_turn_that_comes_much_too_late_is_a_skip_with_what_the_program_got() {
         skips[0].ends_with(" Sonarr got the cached answer, 2 h old."),
         "{skips:?}"
     );
-    assert!(skips[0].contains("because it says we ask too often"));
+    assert!(skips[0].contains("; it says we ask too often"));
     assert!(
         skips[1].ends_with(" Sonarr got nothing: no cached answer."),
         "{skips:?}"
@@ -207,7 +207,7 @@ async fn who_waits_when_a_cooldown_begins_is_skipped_then() {
         skips[0].starts_with("a was skipped for Radarr (\"two\"): "),
         "{skips:?}"
     );
-    let why = "because it says we ask too often, and completion requests wait at most 5 min.";
+    let why = "it says we ask too often), and completion requests wait at most 5 min.";
     assert!(skips[0].contains(why), "{skips:?}");
     assert_eq!(world.queued(), 0, "it would wait too long for anybody");
     let called = world.decided("a").await;

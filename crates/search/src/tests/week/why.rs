@@ -247,7 +247,7 @@ impl Week {
                 if let Some(until) = until {
                     assert_eq!(until[..19], paused[..19], "{row}");
                 }
-                "because our own network is down"
+                "our own network is down"
             }
             false => reason,
         };
