@@ -170,6 +170,7 @@ pub(crate) fn name(user_agent: Option<&str>) -> String {
     match name.as_str() {
         "" => "unnamed".to_owned(),
         "CrossSeed" => "cross-seed".to_owned(),
+        "weir-search" => "weir search".to_owned(),
         _ => name,
     }
 }
@@ -230,6 +231,7 @@ mod tests {
             (Some("FlexGet/3.20.14 (www.flexget.com)"), "FlexGet"),
             (Some("Mozilla/5.0 (X11)"), "a browser"),
             (Some("curl/8.5.0"), "curl"),
+            (Some("weir-search/0.1.0"), "weir search"),
             (Some(""), "unnamed"),
             (None, "unnamed"),
         ] {

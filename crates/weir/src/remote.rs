@@ -160,6 +160,8 @@ impl Remote {
                 false => Reach::Public,
             },
             accept: "application/json, */*;q=0.1",
+            // Not what Weir calls itself when it asks another Weir.
+            user_agent: concat!("weir-search/", env!("CARGO_PKG_VERSION")),
             headers: &[("X-Api-Key", self.key.expose())],
             post,
             ..Request::new(&url)
