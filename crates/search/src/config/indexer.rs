@@ -14,7 +14,7 @@ item! {
         needed {
             /// Name in pages, paths, logs and metrics: letters, digits, dot, dash, underscore.
             name: String, check |name| check::path_word(name);
-            /// URL of its API.
+            /// URL of its API, usually ending in /api.
             url: SecretUrl, check check::web_url;
         }
         /// Its API key.

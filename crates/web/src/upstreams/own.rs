@@ -102,7 +102,9 @@ impl OwnPage {
                 .map(|decision| DecisionRow::own(&itself.times, decision))
                 .collect(),
             nothing: match all.is_empty() {
-                true => "Nothing was refused, dropped or held back lately.",
+                true => {
+                    "Nothing was refused, dropped or held back lately. Why an upstream was skipped is on its own page."
+                }
                 false => "No decision of this kind is recorded.",
             },
             pager: Pager::newest_first(
