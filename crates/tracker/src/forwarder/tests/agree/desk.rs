@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tower::ServiceExt;
 use weir_config::Secret;
 use weir_store::sqlite::File;
+pub(super) use weir_testkit::html::{between, parts, text, times};
 use weir_web::{App, Requests};
 
 use super::super::*;
@@ -176,42 +177,4 @@ impl Desk {
             }
         }
     }
-}
-
-/// HTML without its tags, as a browser shows it.
-pub(super) fn text(html: &str) -> String {
-    let pieces = html.split('<');
-    let pieces = pieces.enumerate().map(|(index, piece)| match index {
-        0 => piece,
-        _ => piece.split_once('>').map_or("", |(_, text)| text),
-    });
-    let mut text: String = pieces.collect();
-    for (code, sign) in [
-        ("&#60;", "<"),
-        ("&#62;", ">"),
-        ("&#34;", "\""),
-        ("&#39;", "'"),
-        ("&#38;", "&"),
-    ] {
-        text = text.replace(code, sign);
-    }
-    text.trim().to_owned()
-}
-
-/// What is between two marks; nothing if they are not there.
-pub(super) fn between<'a>(html: &'a str, from: &str, to: &str) -> &'a str {
-    let rest = html.split_once(from).map_or("", |(_, rest)| rest);
-    rest.split_once(to).map_or("", |(inside, _)| inside)
-}
-
-/// The parts of a page that begin with a mark.
-pub(super) fn parts<'a>(html: &'a str, from: &'a str) -> impl Iterator<Item = &'a str> {
-    html.split(from).skip(1)
-}
-
-/// The times of a piece of HTML, exactly.
-pub(super) fn times(html: &str) -> Vec<&str> {
-    parts(html, "datetime=\"")
-        .filter_map(|rest| Some(rest.split_once('"')?.0))
-        .collect()
 }
