@@ -90,7 +90,8 @@ pub(crate) fn run(plan: &Plan) {
     );
     let progress = || (0..plan.nodes).map(|_| Mutex::default()).collect();
     let progress: [Vec<Mutex<Progress>>; 2] = [progress(), progress()];
-    for mix in MIXES {
+    let wanted = |mix: &Mix| plan.mix.as_deref().is_none_or(|name| name == mix.name);
+    for mix in MIXES.into_iter().filter(wanted) {
         let mut ratios = Vec::new();
         for round in 0..plan.rounds {
             let mut rates = [0.0; 2];

@@ -35,7 +35,8 @@ const USAGE: &str = "usage: nodes WEIR lag|cost|fill|search [options]
   --torrents N   info hashes (10000; 100000 for fill)
   --peers N      peers of each (10)
   --seconds N    how long, for cost in each turn (30; 4 for cost)
-  --rounds N     turns (7)";
+  --rounds N     turns (7)
+  --mix NAME     only this mix of announces, for cost: again, day, half or new";
 
 /// All that was asked for.
 struct Plan {
@@ -47,6 +48,8 @@ struct Plan {
     peers: u32,
     time: Duration,
     rounds: usize,
+    /// The only mix of announces, if not all are wanted.
+    mix: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -66,8 +69,13 @@ fn main() -> ExitCode {
         peers: 10,
         time: Duration::from_secs(if what == "cost" { 4 } else { 30 }),
         rounds: 7,
+        mix: None,
     };
     while let Some(word) = words.next() {
+        if word == "--mix" {
+            plan.mix = words.next();
+            continue;
+        }
         let number = words.next().and_then(|word| word.parse::<u32>().ok());
         let Some(number) = number.filter(|number| *number > 0 || word == "--new") else {
             println!("{word} wants a number\n{USAGE}");
