@@ -19,8 +19,12 @@ if redis.call('EXISTS', key) == 1 then
 end
 redis.call('XADD', key, string.format('%.0f-%.0f', millis, seq), 'b', ARGV[3])
 -- The newest of those that are too old stays: who has read it knows that nothing was forgotten since.
+-- Whether there is any is asked first: to look backwards from before the first entry goes through all of them.
 local oldest = math.max(now - keep, 0)
-local marker = redis.call('XREVRANGE', key, string.format('(%.0f-0', math.max(oldest, 1)), '-', 'COUNT', 1)
-if marker[1] then redis.call('XTRIM', key, 'MINID', marker[1][1]) end
+local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1][1]
+if tonumber(string.match(first, '^%d+')) < oldest then
+  local marker = redis.call('XREVRANGE', key, string.format('(%.0f-0', oldest), '-', 'COUNT', 1)
+  if marker[1] then redis.call('XTRIM', key, 'MINID', marker[1][1]) end
+end
 redis.call('PEXPIRE', key, 2 * keep + 60000)
 return { millis, seq }
