@@ -14,7 +14,7 @@ mod scripts;
 mod trouble;
 mod wire;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,6 +42,9 @@ const AT_ONCE: usize = 16;
 
 /// Starts that one script takes.
 const STARTS_AT_ONCE: usize = 2000;
+
+/// Streams that are read with one question; an answer has one entry of each, whatever its length.
+const TOGETHER: usize = 64;
 
 /// Bytes of one call at most.
 const LONGEST_CALL: usize = 16 << 20;
@@ -127,7 +130,7 @@ impl RedisStore {
             args.0.append(&mut own.0);
             args
         };
-        self.links.call(script, "{weir}:meta", args).await
+        self.links.call(script, &["{weir}:meta"], args).await
     }
 
     /// Hands in; `more` of it follows.
@@ -174,25 +177,41 @@ impl RedisStore {
         wire::number(self.value(Script::Leave, fill).await?).map(drop)
     }
 
-    async fn read_one(&self, stream: Stream, after: Place, most: usize) -> Result<StreamEnd, Lost> {
+    /// Reads streams that lie together.
+    async fn read_some(
+        &self,
+        after: &[(Stream, Place)],
+        most: usize,
+    ) -> Result<Vec<StreamEnd>, Lost> {
+        let keys: Vec<_> = after
+            .iter()
+            .map(|(stream, _)| stream_key(*stream))
+            .collect();
         let args = |_: &str| {
             let mut args = Args::default();
-            let place = format!("{}-{}", after.millis, after.number);
-            args.text(&place).count(most.min(100_000));
+            args.count(most.min(100_000));
+            for (_, place) in after {
+                args.text(&format!("{}-{}", place.millis, place.number));
+            }
             args
         };
-        let key = stream_key(stream);
-        let reply = self.links.call(Script::Read, &key, args).await?;
-        let mut reply = Fields::of(reply)?;
-        let last = reply.place()?;
-        let entries = reply.fields()?.each(|entry| {
-            let place = entry.place()?;
-            Ok((place.map_or_else(Fields::unknown, Ok)?, entry.bytes()?))
-        })?;
-        Ok(StreamEnd {
-            stream,
-            last,
-            entries,
+        let reply = Fields::of(self.links.call(Script::Read, &keys, args).await?)?;
+        if reply.left() != after.len() {
+            return Fields::unknown();
+        }
+        let mut streams = after.iter().map(|(stream, _)| *stream);
+        reply.each(|end| {
+            let mut end = end.fields()?;
+            let last = end.place()?;
+            let entries = end.fields()?.each(|entry| {
+                let place = entry.place()?;
+                Ok((place.map_or_else(Fields::unknown, Ok)?, entry.bytes()?))
+            })?;
+            Ok(StreamEnd {
+                stream: streams.next().map_or_else(Fields::unknown, Ok)?,
+                last,
+                entries,
+            })
         })
     }
 
@@ -426,7 +445,7 @@ impl SharedStore for RedisStore {
                 args
             };
             let key = stream_key(stream);
-            let reply = self.links.call(Script::Append, &key, args).await?;
+            let reply = self.links.call(Script::Append, &[key], args).await?;
             let mut reply = Fields::of(reply)?;
             Ok(Place {
                 millis: reply.number()?,
@@ -438,13 +457,19 @@ impl SharedStore for RedisStore {
 
     fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, StreamEnds> {
         async move {
-            let reads = after
-                .iter()
-                .map(|(stream, place)| self.read_one(*stream, *place, most));
+            // One question for all that lie together, which on a single server are all: nodes ask five times a second each, for
+            // two streams of every other.
+            let mut together: BTreeMap<_, Vec<_>> = BTreeMap::new();
+            for (stream, place) in after {
+                let part = self.links.part_of(&stream_key(stream));
+                together.entry(part).or_default().push((stream, place));
+            }
+            let some = together.values().flat_map(|all| all.chunks(TOGETHER));
+            let reads = some.map(|some| self.read_some(some, most));
             let mut read = StreamEnds::default();
-            for end in join_all(reads).await {
-                match end {
-                    Ok(end) => read.ends.push(end),
+            for ends in join_all(reads).await {
+                match ends {
+                    Ok(mut ends) => read.ends.append(&mut ends),
                     Err(lost) if lost.is_whole() => return Err(lost),
                     Err(lost) => read.lost = Some(lost),
                 }

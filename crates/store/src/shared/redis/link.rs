@@ -153,17 +153,26 @@ impl Links {
         states.into_iter().collect()
     }
 
-    /// Runs a script where its key is.
-    pub(super) async fn call(
+    /// In which part of a cluster a key lies; a single server has one part. Keys of different parts need calls of their own.
+    pub(super) fn part_of(&self, key: &str) -> u16 {
+        match self.cluster.lock().slots.is_empty() {
+            true => 0,
+            false => slot(key),
+        }
+    }
+
+    /// Runs a script where its keys are, which lie together.
+    pub(super) async fn call<K: AsRef<str>>(
         self: &Arc<Self>,
         script: Script,
-        key: &str,
+        keys: &[K],
         args: impl FnOnce(&str) -> Args,
     ) -> Result<Value, Lost> {
-        let (way, state) = if script.at_home(key) {
+        let first = keys.first().map_or("", AsRef::as_ref);
+        let (way, state) = if script.at_home(first) {
             (Way::Home, Some(self.home.subscribe()))
         } else {
-            self.server_of(key)
+            self.server_of(first)
         };
         let nobody = || {
             Err(Lost::Silent(
@@ -179,7 +188,7 @@ impl Links {
             self.look_again.notify_one();
         }
         let answer = match state {
-            Ok(connection) => self.ask(&connection, &way, (script, key), args).await,
+            Ok(connection) => self.ask(&connection, &way, (script, keys), args).await,
             Err(lost) => Err(lost),
         };
         // What the other servers of a cluster have is not worth being alone for.
@@ -190,15 +199,15 @@ impl Links {
         })
     }
 
-    async fn ask(
+    async fn ask<K: AsRef<str>>(
         &self,
         connection: &Connection,
         way: &Way,
-        (script, key): (Script, &str),
+        (script, keys): (Script, &[K]),
         args: impl FnOnce(&str) -> Args,
     ) -> Result<Value, Lost> {
         let args = args(&connection.run);
-        let work = connection.run(script, key, &args);
+        let work = connection.run(script, keys, &args);
         let trouble = match timeout(self.timeout, work).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(trouble)) => trouble,
@@ -425,31 +434,38 @@ impl Links {
 }
 
 impl Connection {
-    async fn run(&self, script: Script, key: &str, args: &Args) -> Result<Value, Trouble> {
+    async fn run<K: AsRef<str>>(
+        &self,
+        script: Script,
+        keys: &[K],
+        args: &Args,
+    ) -> Result<Value, Trouble> {
         let mut wire = self.wire.clone();
         let known = Cmd::new();
         let name = &self.names[script as usize];
-        let answer = answer(&mut wire, known, "EVALSHA", name, key, args).await;
+        let answer = answer(&mut wire, known, ("EVALSHA", name), keys, args).await;
         match answer {
             // Somebody told the server to forget all scripts.
             Err(trouble) if trouble.no_script => {
                 let text = SCRIPTS[script as usize].1.as_str();
-                self::answer(&mut wire, Cmd::new(), "EVAL", text, key, args).await
+                self::answer(&mut wire, Cmd::new(), ("EVAL", text), keys, args).await
             }
             answer => answer,
         }
     }
 }
 
-async fn answer(
+async fn answer<K: AsRef<str>>(
     wire: &mut MultiplexedConnection,
     mut command: Cmd,
-    verb: &str,
-    script: &str,
-    key: &str,
+    (verb, script): (&str, &str),
+    keys: &[K],
     args: &Args,
 ) -> Result<Value, Trouble> {
-    command.arg(verb).arg(script).arg(1).arg(key);
+    command.arg(verb).arg(script).arg(keys.len());
+    for key in keys {
+        command.arg(key.as_ref());
+    }
     for arg in &args.0 {
         command.arg(arg.as_slice());
     }

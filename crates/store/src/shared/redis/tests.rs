@@ -674,6 +674,101 @@ fn commands(server: &Redis) -> u64 {
     calls.sum()
 }
 
+/// How often the server has run a command.
+fn calls(server: &Redis, command: &str) -> u64 {
+    let told = server.ask(&["INFO", "commandstats"]).unwrap();
+    let begins = format!("cmdstat_{command}:calls=");
+    let mut calls = told.lines().filter_map(|line| line.strip_prefix(&begins));
+    let calls = calls.next().and_then(|calls| calls.split(',').next());
+    calls.map_or(0, |calls| calls.parse().unwrap())
+}
+
+/// Redis looks for the last entry before the first one by going through all of them.
+#[tokio::test]
+async fn a_stream_in_which_nothing_is_old_is_not_looked_through() {
+    let server = Redis::start().await.unwrap();
+    let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
+    let store = open(&server.url()).with_clock(clock.clone());
+    store.ready().await.unwrap();
+    let (stream, keep) = (Stream::Swarm(NodeId(1)), Duration::from_secs(10));
+    let append = || store.append(stream, vec![1], keep);
+    for _ in 0..20 {
+        append().await.unwrap();
+        clock.fetch_add(500, Ordering::SeqCst);
+    }
+    assert_eq!(
+        [calls(&server, "xrevrange"), calls(&server, "xtrim")],
+        [0; 2]
+    );
+    clock.fetch_add(2000, Ordering::SeqCst);
+    append().await.unwrap();
+    assert_eq!(
+        [calls(&server, "xrevrange"), calls(&server, "xtrim")],
+        [1; 2]
+    );
+    let ends = store.read(vec![(stream, Place::START)], 100).await.unwrap();
+    // Those that are too old are gone, but for the newest of them.
+    assert_eq!(ends.ends[0].entries.len(), 21 - 3);
+}
+
+#[tokio::test]
+async fn streams_of_one_server_are_read_with_one_question() {
+    let server = Redis::start().await.unwrap();
+    let store = open(&server.url());
+    store.ready().await.unwrap();
+    let keep = Duration::from_secs(60);
+    let long = vec![7; 60 << 10];
+    let streams: Vec<_> = (0..30)
+        .flat_map(|node| [Stream::Swarm(NodeId(node)), Stream::Forwarded(NodeId(node))])
+        .collect();
+    for stream in &streams {
+        for _ in 0..3 {
+            store.append(*stream, long.clone(), keep).await.unwrap();
+        }
+    }
+    let before = calls(&server, "evalsha");
+    let all = |places: &[Place]| {
+        streams
+            .iter()
+            .copied()
+            .zip(places.iter().copied())
+            .collect()
+    };
+    let mut places = vec![Place::START; streams.len()];
+    let first = store.read(all(&places), 16).await.unwrap();
+    assert_eq!(calls(&server, "evalsha"), before + 1);
+    assert_eq!(first.ends.len(), streams.len());
+    // The answer is bounded, and each stream goes on.
+    let told: usize = first.ends.iter().map(|end| end.entries.len()).sum();
+    assert!(told < 3 * streams.len(), "{told}");
+    let mut told = vec![0; streams.len()];
+    for end in first.ends {
+        assert!(!end.entries.is_empty(), "{:?}", end.stream);
+        let place = streams
+            .iter()
+            .position(|stream| *stream == end.stream)
+            .unwrap();
+        told[place] += end.entries.len();
+        places[place] = end.entries.last().unwrap().0;
+    }
+    for _ in 0..2 {
+        let read = store.read(all(&places), 16).await.unwrap();
+        for (place, end) in read.ends.into_iter().enumerate() {
+            assert_eq!(end.stream, streams[place]);
+            told[place] += end.entries.len();
+            if let Some((last, _)) = end.entries.last() {
+                places[place] = *last;
+            }
+        }
+    }
+    assert_eq!(told, vec![3; streams.len()]);
+    // Nothing is told of a stream of which all is known, but where it ends.
+    let read = store.read(all(&places), 16).await.unwrap();
+    let done = read.ends.iter().zip(&places);
+    assert!(done.clone().all(|(end, place)| end.last == Some(*place)));
+    assert!(done.clone().all(|(end, _)| end.entries.is_empty()));
+}
+
 #[tokio::test]
 async fn what_an_ask_costs_does_not_grow_with_members_and_starts() {
     const MEMBERS: u64 = 100;
