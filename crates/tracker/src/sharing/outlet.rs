@@ -19,6 +19,9 @@ const BUFFERS: usize = 64;
 /// Bytes of one buffer. All together hold what a hundred thousand peers do within a fifth of a second.
 pub(super) const BUFFER: usize = 60 << 10;
 
+/// A buffer keeps room for so many times as much as it needed last.
+const KEPT: usize = 4;
+
 /// What is on its way to the other nodes.
 #[derive(Debug)]
 pub(crate) struct Outlet {
@@ -35,14 +38,6 @@ pub(crate) struct Outlet {
 struct Buffer {
     bytes: Vec<u8>,
     events: u32,
-}
-
-impl Buffer {
-    /// Takes everything out, and leaves as much room as was needed.
-    fn exchange(&mut self) -> Self {
-        let bytes = Vec::with_capacity(self.bytes.len());
-        std::mem::replace(self, Self { bytes, events: 0 })
-    }
 }
 
 /// Events that were taken out, without the head of their batch.
@@ -119,17 +114,19 @@ impl Outlet {
     /// Takes everything out, in parts of no more than a buffer's length.
     pub(crate) fn take(&self, mut part: impl FnMut(TakenEvents)) {
         let mut taken = TakenEvents::default();
-        for buffer in &self.buffers {
-            let Buffer { bytes, events } = buffer.lock().exchange();
-            if taken.bytes.len() + bytes.len() > BUFFER {
+        // What was emptied takes the place of the next one: room that has been written to lately is near, and there is enough of it.
+        let mut buffer = Buffer::default();
+        for place in &self.buffers {
+            let used = buffer.bytes.len();
+            buffer.bytes.clear();
+            buffer.bytes.shrink_to(KEPT * used);
+            buffer.events = 0;
+            std::mem::swap(&mut *place.lock(), &mut buffer);
+            if taken.bytes.len() + buffer.bytes.len() > BUFFER {
                 part(std::mem::take(&mut taken));
             }
-            if taken.bytes.is_empty() {
-                taken.bytes = bytes;
-            } else {
-                taken.bytes.extend_from_slice(&bytes);
-            }
-            taken.events += events;
+            taken.bytes.extend_from_slice(&buffer.bytes);
+            taken.events += buffer.events;
         }
         if taken.events > 0 {
             part(taken);
@@ -195,6 +192,29 @@ mod tests {
         let mut again = 0;
         outlet.take(|part| again += part.events);
         assert_eq!((again, outlet.dropped()), (1, 7));
+    }
+
+    /// Emptied buffers take each other's places.
+    #[test]
+    fn room_is_kept_for_what_comes_next_and_given_back_when_less_comes() {
+        let outlet = Outlet::new(Age(180), false);
+        let at = PeerEndpoint::V4([8, 8, 8, 8, 0, 1]);
+        let turn = |events: usize| {
+            for shard in 0..BUFFERS {
+                (0..events).for_each(|_| outlet.note(shard, &[1; 20], &at, HERE));
+            }
+            let mut taken = 0;
+            outlet.take(|part| taken += part.events as usize);
+            assert_eq!(taken, events * BUFFERS);
+            let room = outlet.buffers.iter().map(|one| one.lock().bytes.capacity());
+            room.sum::<usize>()
+        };
+        let busy = turn(1000);
+        assert!(busy >= 1000 * 27 * (BUFFERS - 1), "{busy}");
+        let calm = (0..4).map(|_| turn(10)).last().unwrap();
+        assert!(calm <= KEPT * 10 * 27 * BUFFERS, "{calm}");
+        let silent = (0..4).map(|_| turn(0)).last();
+        assert_eq!(silent, Some(0));
     }
 
     #[test]
