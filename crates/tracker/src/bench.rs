@@ -58,10 +58,11 @@ impl Listeners {
         Self::beside(Others::None, swarms, peers)
     }
 
-    /// The same, with other nodes that hear of every change.
-    pub fn shared(swarms: u32, peers: u32) -> Self {
+    /// The same, with other nodes that hear of every change. Each node has a key of its own, or what one has put side by side
+    /// were side by side at the others too.
+    pub fn shared(swarms: u32, peers: u32, key: u8) -> Self {
         let outlet = Arc::new(Outlet::new(Age(180), true));
-        let mut listeners = Self::build(Others::None, swarms, peers, Some(outlet));
+        let mut listeners = Self::build(Others::None, (swarms, peers), key, Some(outlet));
         listeners.pack(&Seal::new("a secret"));
         listeners
     }
@@ -101,10 +102,15 @@ impl Listeners {
 
     /// The same beside other trackers.
     pub fn beside(others: Others, swarms: u32, peers: u32) -> Self {
-        Self::build(others, swarms, peers, None)
+        Self::build(others, (swarms, peers), 1, None)
     }
 
-    fn build(others: Others, swarms: u32, peers: u32, outlet: Option<Arc<Outlet>>) -> Self {
+    fn build(
+        others: Others,
+        (swarms, peers): (u32, u32),
+        key: u8,
+        outlet: Option<Arc<Outlet>>,
+    ) -> Self {
         let (start, reload) = split(&Config {
             max_swarms: NonZeroU32::MAX,
             max_peers: NonZeroU32::MAX,
@@ -122,7 +128,7 @@ impl Listeners {
             forwarding.set_forwarders(FORWARDERS);
         }
         let tracker = Arc::new(Tracker::new(
-            Arc::new(Swarms::new(start.swarms, [1; 16]).shared(outlet.clone())),
+            Arc::new(Swarms::new(start.swarms, [key; 16]).shared(outlet.clone())),
             forwarding,
             reload.terms,
         ));

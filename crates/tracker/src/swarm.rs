@@ -40,7 +40,7 @@ pub use self::census::Totals;
 pub use self::counts::{LocalPeers, OtherPeers};
 pub use self::entry::PeerEndpoint;
 pub use self::forward::{Forward, ForwardFlags, Mirrored};
-pub(crate) use self::hear::ToldHere;
+pub(crate) use self::hear::{TOGETHER, ToldHere, ToldPeer};
 pub use self::record::{PeerCounting, SwarmCounts};
 pub use crate::clock::{Age, Minute};
 

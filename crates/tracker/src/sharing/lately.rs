@@ -13,7 +13,7 @@ use weir_tracker_proto::nodes::{self, PeerEvent};
 
 use super::outlet::{Outlet, endpoint};
 use crate::clock::Minute;
-use crate::swarm::{PeerEndpoint, Seed, Swarms, ToldHere};
+use crate::swarm::{PeerEndpoint, Seed, Swarms, TOGETHER, ToldHere, ToldPeer};
 
 /// How long an event is remembered, in milliseconds of the store, if no others want its place.
 const LASTS: u32 = 60 * 60 * 1000;
@@ -22,9 +22,6 @@ const AHEAD: u32 = 10_000;
 /// With eight notes each, a megabyte: what sixty thousand peers did last is remembered, but for one in a hundred.
 const SETS: usize = 1 << 14;
 const WAYS: usize = 8;
-/// Events whose notes are fetched from memory at the same time. One after the other, most of what a note costs is waiting
-/// for its line of the cache.
-const TOGETHER: usize = 16;
 
 /// When something happened to some peers, the latest first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,8 +81,9 @@ impl Lately {
 
     /// Fetches the notes of some peers, all at once: no read waits for another.
     #[inline]
-    fn fetch(&self, spots: impl Iterator<Item = Spot>) {
-        let read = spots.fold(0, |read, spot| read ^ self.sets[spot.set].who[0]);
+    fn fetch(&self, spots: &[Spot]) {
+        let read = spots.iter();
+        let read = read.fold(0, |read, spot| read ^ self.sets[spot.set].who[0]);
         // Nobody needs what was read; without this, it would not be.
         hint::black_box(read);
     }
@@ -124,25 +122,45 @@ impl Lately {
         (silent, minute): (u32, Minute),
         mut heard: impl FnMut(&PeerEvent, Option<(PeerEndpoint, ToldHere)>),
     ) {
-        loop {
-            let some: SmallVec<[_; TOGETHER]> = (events.by_ref().take(TOGETHER))
-                .map(|event| {
-                    let at = endpoint(&event.at).filter(|at| outlet.may_tell(at));
-                    let at = at.map(|at| (at, self.spot(&event.hash.0, &at)));
-                    (event, at)
-                })
-                .collect();
-            if some.is_empty() {
-                return;
+        let (mut told, mut more) = (SmallVec::<[ToldPeer; TOGETHER]>::new(), true);
+        while more {
+            told.clear();
+            let mut spots: SmallVec<[Spot; TOGETHER]> = SmallVec::new();
+            while told.len() < TOGETHER {
+                let Some(event) = events.next() else {
+                    more = false;
+                    break;
+                };
+                match endpoint(&event.at).filter(|at| outlet.may_tell(at)) {
+                    Some(at) => {
+                        spots.push(self.spot(&event.hash.0, &at));
+                        let silent = silent.saturating_add(event.silent.into());
+                        told.push(ToldPeer { event, at, silent });
+                    }
+                    None => heard(&event, None),
+                }
             }
-            self.fetch(some.iter().filter_map(|(_, at)| at.map(|(_, spot)| spot)));
-            for (event, at) in some {
-                let earlier = u32::from(event.silent);
+            self.fetch(&spots);
+            let mut spots = spots.iter();
+            told.retain(|one| {
+                let earlier = one.event.silent;
                 let then = then.saturating_sub(60_000 * u64::from(earlier));
-                let at = at.filter(|(_, spot)| self.note(*spot, then, now, earlier == 0));
-                let silent = silent.saturating_add(earlier);
-                let told = at.map(|(at, _)| (at, swarms.hear(&event, at, silent, minute)));
-                heard(&event, told);
+                let latest = spots
+                    .next()
+                    .is_some_and(|spot| self.note(*spot, then, now, earlier == 0));
+                if !latest {
+                    heard(&one.event, None);
+                }
+                latest
+            });
+            let mut rest = &told[..];
+            while !rest.is_empty() {
+                let came = swarms.hear(rest, minute);
+                let (taken, others) = rest.split_at(came.len());
+                for (one, came) in taken.iter().zip(came) {
+                    heard(&one.event, Some((one.at, came)));
+                }
+                rest = others;
             }
         }
     }
@@ -158,7 +176,7 @@ impl Lately {
             if spots.is_empty() {
                 return;
             }
-            self.fetch(spots.iter().copied());
+            self.fetch(&spots);
             for spot in spots {
                 self.note(spot, now, now, true);
             }

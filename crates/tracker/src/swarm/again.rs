@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::swarm::tests::RULES;
-    use crate::swarm::{Age, SwarmRules};
+    use crate::swarm::{Age, SwarmRules, ToldPeer};
 
     const ROOM: usize = 4000;
 
@@ -150,17 +150,27 @@ mod tests {
             all.push(here(4, v6(number), 1 + number % 180));
         }
         let private = PeerEndpoint::new([10, 0, 0, 1].into(), 1);
+        let hear = |event: &PeerEvent, at, silent, now| {
+            swarms.hear(
+                &[ToldPeer {
+                    event: *event,
+                    at,
+                    silent,
+                }],
+                now,
+            )
+        };
         for event in all.iter().chain([&here(1, private, 1)]) {
             let at = match event.at {
                 CompactPeer::V4(wire) => PeerEndpoint::from_wire(&wire),
                 CompactPeer::V6(wire) => PeerEndpoint::from_wire(&wire),
             };
-            swarms.hear(event, at, event.silent.into(), now);
+            hear(event, at, event.silent.into(), now);
         }
         // Of this minute, and too old by now.
-        swarms.hear(&here(2, v4(1), 0), v4(1), 0, now);
+        hear(&here(2, v4(1), 0), v4(1), 0, now);
         all.push(here(2, v4(1), 1));
-        swarms.hear(&here(2, v4(2), 0), v4(2), 180, now.minus(1));
+        hear(&here(2, v4(2), 0), v4(2), 180, now.minus(1));
         let (outlet, mut up_to) = (Outlet::new(Age(180), false), ToldUpTo::default());
         let mut told = Vec::new();
         loop {

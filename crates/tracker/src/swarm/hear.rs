@@ -1,11 +1,33 @@
 //! Peers that other nodes tell of.
+//!
+//! Nearly all that taking one in costs is waiting for memory: its shard, the table there, the swarm's record, its peers, each of
+//! which leads to the next. A client's announce has its packet to pay for as well; here there is nothing else. So some are
+//! taken in together, and what they need is read ahead for all of them: one waits while others do.
 
+use std::hint;
+
+use parking_lot::MutexGuard;
+use smallvec::SmallVec;
 use weir_tracker_proto::nodes::{PeerDid, PeerEvent};
 
 use super::entry::{EntryTail, PeerEndpoint};
 use super::record::{PeerStanding, Record};
-use super::{ForwardFlags, Swarms};
+use super::shard::Shard;
+use super::{ForwardFlags, Swarms, shard_of};
 use crate::clock::Minute;
+
+/// Events that are taken in together: more hold more locks, and the processor does not look further ahead.
+pub(crate) const TOGETHER: usize = 16;
+
+/// What another node told of a peer.
+#[derive(Clone, Debug)]
+pub(crate) struct ToldPeer {
+    pub(crate) event: PeerEvent,
+    /// Where the peer is reached.
+    pub(crate) at: PeerEndpoint,
+    /// Minutes since it happened.
+    pub(crate) silent: u32,
+}
 
 /// What came of something that another node told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,25 +47,95 @@ pub(crate) enum ToldHere {
     Ignored,
 }
 
+/// What an event is about: its shard, locked, where in it the swarm is, where in that the peer is and what is known of it.
+struct Looked<'a> {
+    shard: MutexGuard<'a, Shard>,
+    hashed: u64,
+    swarm: Option<u32>,
+    peer: Option<(usize, (EntryTail, bool))>,
+}
+
 impl Swarms {
-    /// Takes in what happened to a peer at another node, `silent` minutes ago. What is known of it from a later minute
-    /// stays. Peers of others have the caps of all; what their address may have was judged where they announced.
-    pub(crate) fn hear(
-        &self,
-        event: &PeerEvent,
-        at: PeerEndpoint,
-        silent: u32,
-        now: Minute,
-    ) -> ToldHere {
-        let hash = &event.hash.0;
-        let hashed = self.hash(hash);
-        let mut shard = self.shard(hashed);
-        let found = shard.find(hashed, hash);
-        let record = found.and_then(|position| shard.at_mut(position));
-        let known = record.and_then(|record| {
-            let place = record.find(&at, &self.seed)?;
-            Some((place, record.known(&at, place)))
+    /// Takes in what happened to the first of some peers at another node, in this order, and says what came of each; of one at
+    /// least. What is known of a peer from a later minute stays. Peers of others have the caps of all; what their address may
+    /// have was judged where they announced.
+    pub(crate) fn hear(&self, told: &[ToldPeer], now: Minute) -> SmallVec<[ToldHere; TOGETHER]> {
+        let mut looked = self.lock_some(told);
+        self.look(&mut looked, told);
+        let mut came = SmallVec::new();
+        for (looked, told) in looked.iter_mut().zip(told) {
+            came.push(self.hear_one(looked, told, now));
+        }
+        came
+    }
+
+    /// Locks the shards of the first events; at least one, and no more when one is taken, by another thread or by an event
+    /// before. So nobody who has a lock waits for another, and what is looked up for one event is not changed by those before it.
+    #[inline]
+    fn lock_some(&self, told: &[ToldPeer]) -> SmallVec<[Looked<'_>; TOGETHER]> {
+        let told = &told[..told.len().min(TOGETHER)];
+        let (mut hashes, mut read) = ([0; TOGETHER], false);
+        for (hashed, one) in hashes.iter_mut().zip(told) {
+            *hashed = self.hash(&one.event.hash.0);
+            read ^= self.shards[shard_of(*hashed)].is_locked();
+        }
+        hint::black_box(read);
+        let mut locked = SmallVec::new();
+        for hashed in &hashes[..told.len()] {
+            let shard = &self.shards[shard_of(*hashed)];
+            let guard = match locked.is_empty() {
+                true => Some(shard.lock()),
+                false => shard.try_lock(),
+            };
+            let Some(shard) = guard else { break };
+            locked.push(Looked {
+                shard,
+                hashed: *hashed,
+                swarm: None,
+                peer: None,
+            });
+        }
+        locked
+    }
+
+    /// Looks up what the events are about, step by step for all of them: within a step, none waits for another.
+    fn look(&self, looked: &mut [Looked<'_>], told: &[ToldPeer]) {
+        for one in looked.iter_mut() {
+            one.swarm = one.shard.guess(one.hashed);
+        }
+        for (one, told) in looked.iter_mut().zip(told) {
+            let hash = &told.event.hash.0;
+            let swarm = one.swarm.and_then(|position| one.shard.at(position));
+            if swarm.is_none_or(|record| record.hash() != hash) {
+                one.swarm = one.shard.find(one.hashed, hash);
+            }
+        }
+        let swarms = looked.iter().filter_map(|one| one.shard.at(one.swarm?));
+        read_all(swarms.map(Record::look_at_peers));
+        for (one, told) in looked.iter_mut().zip(told) {
+            let record = one.swarm.and_then(|position| one.shard.at_mut(position));
+            one.peer = record.and_then(|record| {
+                let place = record.find(&told.at, &self.seed)?;
+                Some((place, record.known(&told.at, place)))
+            });
+        }
+        let moves = looked.iter().zip(told);
+        let moves = moves.filter(|(one, told)| {
+            // Who comes and who goes is counted for its address.
+            one.peer.is_some() == (told.event.did == PeerDid::Left)
         });
+        read_all(moves.map(|(_, told)| self.sketch.count(&told.at)));
+    }
+
+    fn hear_one(&self, looked: &mut Looked<'_>, told: &ToldPeer, now: Minute) -> ToldHere {
+        let Looked {
+            ref mut shard,
+            hashed,
+            swarm: found,
+            peer: known,
+        } = *looked;
+        let ToldPeer { event, at, silent } = told;
+        let (hash, silent) = (&event.hash.0, *silent);
         let is_later =
             |(_, (tail, _)): (_, (EntryTail, _))| u32::from(tail.silent_for(now)) < silent;
         let later = known.is_some_and(is_later);
@@ -69,6 +161,21 @@ impl Swarms {
         }
         if silent > self.rules.age.0.into() {
             return ToldHere::Ignored;
+        }
+        if let (Some(position), Some((place, (tail, seeder)))) = (found, known)
+            && !later
+            && event.did == PeerDid::IsHere
+            && seeder == event.seeder
+            && tail.is_paused() == event.paused
+            && (tail.is_counted() || !event.counted)
+        {
+            // Most of what is told: it is what it was, and is still there.
+            shard.changed = true;
+            if let Some(record) = shard.at_mut(position) {
+                record.stamp(at, place, now.minus(silent));
+                record.hear_downloads(event.downloads);
+            }
+            return ToldHere::WasHere;
         }
         let full = known.is_none() && self.census.peers() >= self.rules.max_peers
             || found.is_none() && self.census.swarms() >= self.rules.max_swarms;
@@ -115,13 +222,20 @@ impl Swarms {
     }
 }
 
+/// Nobody needs what is read; it is near afterwards.
+fn read_all(read: impl Iterator<Item = u32>) {
+    hint::black_box(read.fold(0, |all, one| all ^ one));
+}
+
 #[cfg(test)]
 mod tests {
     use weir_tracker_proto::InfoHash;
     use weir_tracker_proto::nodes::CompactPeer;
 
     use super::*;
+    use crate::clock::FileTime;
     use crate::swarm::SwarmRules;
+    use crate::swarm::snapshot::GROUPS;
     use crate::swarm::tests::RULES;
 
     const HASH: [u8; 20] = [7; 20];
@@ -151,7 +265,11 @@ mod tests {
             peer(1),
             PeerEndpoint::new("2001:db8::1".parse().unwrap(), 1),
         ] {
-            let hear = |did, seeder, silent| swarms.hear(&event(did, seeder), at, silent, now);
+            let hear = |did, seeder, silent| {
+                let event = event(did, seeder);
+                let told = ToldPeer { event, at, silent };
+                swarms.hear(&[told], now)[0]
+            };
             let seeders = || swarms.totals().seeders;
             assert_eq!(hear(PeerDid::Left, false, 0), ToldHere::Ignored);
             assert_eq!(hear(PeerDid::IsHere, true, 3), ToldHere::Came);
@@ -184,10 +302,97 @@ mod tests {
         };
         let swarms = Swarms::new(rules, [1; 16]);
         let now = Minute::START;
-        let hear = |last| swarms.hear(&event(PeerDid::IsHere, false), peer(last), 0, now);
+        let here = event(PeerDid::IsHere, false);
+        let told = |last| ToldPeer {
+            event: here,
+            at: peer(last),
+            silent: 0,
+        };
+        let hear = |last| swarms.hear(&[told(last)], now)[0];
         assert_eq!([1, 2, 3].map(hear), [ToldHere::Came; 3]);
         assert_eq!(hear(4), ToldHere::Ignored);
         assert_eq!(hear(3), ToldHere::WasHere);
         assert_eq!(swarms.totals().peers(), 3);
+    }
+
+    /// However many are taken in together, and whoever has a lock meanwhile.
+    #[test]
+    fn events_taken_in_together_come_out_as_one_by_one() {
+        let now = Minute::START.plus(500);
+        let mut random = fastrand::Rng::with_seed(7);
+        let at = |number: u16| match number % 5 {
+            0 => PeerEndpoint::new("2001:db8::7".parse().unwrap(), 1 + number),
+            _ => PeerEndpoint::new([198, 51, 100, number as u8].into(), 1 + number),
+        };
+        // From a few swarms, in which nearly all events meet, to so many that each has a shard of its own.
+        for (hashes, peers) in [(1, 200), (3, 12), (40, 5), (5000, 2)] {
+            let told: Vec<_> = (0..5000)
+                .map(|_| {
+                    let dids = [PeerDid::IsHere, PeerDid::Left, PeerDid::Completed];
+                    let mut told = ToldPeer {
+                        event: event(dids[random.usize(..8).min(4) % 3], random.bool()),
+                        at: at(random.u16(..peers)),
+                        silent: random.u32(..4),
+                    };
+                    let hash = random.u32(..hashes).to_be_bytes();
+                    told.event.hash.0[..4].copy_from_slice(&hash);
+                    told.event.paused = random.u8(..4) == 0;
+                    told.event.counted = random.u8(..4) == 0;
+                    told.event.downloads = random.u32(..9);
+                    told
+                })
+                .collect();
+            let [one_by_one, together] = [(); 2].map(|()| Swarms::new(RULES, [1; 16]));
+            let expected: Vec<_> = told
+                .iter()
+                .flat_map(|one| one_by_one.hear(std::slice::from_ref(one), now))
+                .collect();
+            let (mut came, mut largest) = (Vec::new(), 0);
+            while came.len() < told.len() {
+                let some = together.hear(&told[came.len()..], now);
+                largest = largest.max(some.len());
+                came.extend(some);
+            }
+            assert_eq!(came, expected);
+            assert_eq!(together.totals(), one_by_one.totals());
+            let time = FileTime {
+                seconds: 500 * 60,
+                wall: 0,
+            };
+            let file = |swarms: &Swarms, group| swarms.capture(group, time);
+            for group in 0..GROUPS {
+                assert_eq!(file(&together, group), file(&one_by_one, group));
+            }
+            match hashes {
+                1 => assert_eq!(largest, 1, "all have one shard"),
+                5000 => assert_eq!(largest, TOGETHER),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_still_there_is_fresh_in_swarms_of_any_size() {
+        let now = Minute::START.plus(500);
+        for peers in [2, 10, 100] {
+            let swarms = Swarms::new(RULES, [1; 16]);
+            let hear = |did, last, silent| {
+                let told = ToldPeer {
+                    event: event(did, last % 2 == 0),
+                    at: peer(last),
+                    silent,
+                };
+                swarms.hear(&[told], now)[0]
+            };
+            for last in 0..peers {
+                assert_eq!(hear(PeerDid::IsHere, last, 9), ToldHere::Came);
+            }
+            for last in 0..peers {
+                assert_eq!(hear(PeerDid::IsHere, last, 3), ToldHere::WasHere);
+                assert_eq!(hear(PeerDid::Left, last, 4), ToldHere::Ignored);
+            }
+            assert_eq!(swarms.totals().peers(), u32::from(peers));
+            assert_eq!(swarms.totals().seeders, u32::from(peers).div_ceil(2));
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::entry::PeerEntry;
 use super::index::Index;
 use super::peers::{Cut, PeerSlice, SCAN};
 use super::record::{Sweep, distinct};
+use crate::clock::Minute;
 
 /// Lists up to this length are copied to give room back.
 const COPIED: usize = 2048;
@@ -72,6 +73,11 @@ impl<const N: usize> PeerList<N> {
             index: self.index.as_mut(),
             seed,
         }
+    }
+
+    /// The peer there announced.
+    pub(super) fn stamp(&mut self, position: usize, now: Minute) {
+        self.slots[position].stamp(now);
     }
 
     /// Runs `act` on the peers and keeps the counts up to date.

@@ -173,6 +173,20 @@ impl Record {
         }
     }
 
+    /// Reads where the peers of a small swarm begin and end, so that they are near when they are needed. What it gives means
+    /// nothing.
+    pub(super) fn look_at_peers(&self) -> u32 {
+        match &self.body {
+            PeerForm::Small { len, peers, .. } => {
+                let taken = &peers[..usize::from(*len)];
+                let ends = [taken.first(), taken.last()].into_iter().flatten();
+                ends.fold(0, |read, peer| read ^ u32::from(peer.bytes()[0]))
+            }
+            PeerForm::Inline { len, .. } => (*len).into(),
+            PeerForm::Large(large) => large.v4.cut().len,
+        }
+    }
+
     /// What is known of the peer that was found there, and whether it is a seeder.
     pub(super) fn known(&self, at: &PeerEndpoint, position: usize) -> (EntryTail, bool) {
         let (v4, v6) = self.cuts();
@@ -181,6 +195,17 @@ impl Record {
             PeerEndpoint::V6(_) => (self.slots_v6()[position].entry_tail(), v6),
         };
         (tail, position < cut.seeders as usize)
+    }
+
+    /// The peer that was found there announced, and is what it was.
+    pub(super) fn stamp(&mut self, at: &PeerEndpoint, position: usize, now: Minute) {
+        match (at, &mut self.body) {
+            (PeerEndpoint::V4(_), PeerForm::Inline { peers, .. }) => peers[position].stamp(now),
+            (PeerEndpoint::V4(_), PeerForm::Small { peers, .. }) => peers[position].stamp(now),
+            (PeerEndpoint::V4(_), PeerForm::Large(large)) => large.v4.stamp(position, now),
+            (PeerEndpoint::V6(_), PeerForm::Large(large)) => large.v6.stamp(position, now),
+            (PeerEndpoint::V6(_), _) => {}
+        }
     }
 
     /// Stores what a peer said of itself, which was found there or is new.

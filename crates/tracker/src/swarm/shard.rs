@@ -42,6 +42,12 @@ impl Shard {
             .copied()
     }
 
+    /// Where a swarm is, if it is here: without looking at its record, so it may be another's.
+    #[inline]
+    pub(super) fn guess(&self, hashed: u64) -> Option<u32> {
+        self.table.find(hashed, |_| true).copied()
+    }
+
     #[inline]
     pub(super) fn at(&self, position: u32) -> Option<&Record> {
         let position = position as usize;
