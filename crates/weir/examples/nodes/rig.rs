@@ -154,22 +154,25 @@ impl Cluster {
 
     /// Waits until each node has taken in what the others had told.
     pub(crate) fn settle(&self) {
+        until("everything was read", || self.is_settled());
+    }
+
+    /// Whether each node has taken in what the others had told. The pages that say so cost the nodes some processor time.
+    pub(crate) fn is_settled(&self) -> bool {
         if self.redis.is_none() {
-            return;
+            return true;
         }
-        until("everything was read", || {
-            let count = |what: &str| -> Vec<u64> {
-                let nodes = self.nodes.iter();
-                let what = format!("/swarm_events/{what}");
-                nodes.map(|node| node.stat(&what)).collect()
-            };
-            let written = count("written");
-            let all: u64 = written.iter().sum();
-            let read = count("read");
-            let ignored = count("ignored");
-            let mut each = written.iter().zip(&read).zip(&ignored);
-            each.all(|((own, read), ignored)| read + ignored + own >= all)
-        });
+        let count = |what: &str| -> Vec<u64> {
+            let nodes = self.nodes.iter();
+            let what = format!("/swarm_events/{what}");
+            nodes.map(|node| node.stat(&what)).collect()
+        };
+        let written = count("written");
+        let all: u64 = written.iter().sum();
+        let read = count("read");
+        let ignored = count("ignored");
+        let mut each = written.iter().zip(&read).zip(&ignored);
+        each.all(|((own, read), ignored)| read + ignored + own >= all)
     }
 
     /// What the store has done so far.
