@@ -43,8 +43,9 @@ const AT_ONCE: usize = 16;
 /// Starts that one script takes.
 const STARTS_AT_ONCE: usize = 2000;
 
-/// Streams that are read with one question; an answer has one entry of each, whatever its length.
-const TOGETHER: usize = 64;
+/// Streams that are read with one question. The answer has at least one entry of each that has any, and entries may be a mebibyte
+/// long: longer answers than all of these together are refused.
+const TOGETHER: usize = 24;
 
 /// Bytes of one call at most.
 const LONGEST_CALL: usize = 16 << 20;
@@ -189,7 +190,7 @@ impl RedisStore {
             .collect();
         let args = |_: &str| {
             let mut args = Args::default();
-            args.count(most.min(100_000));
+            args.count(most.min(1000));
             for (_, place) in after {
                 args.text(&format!("{}-{}", place.millis, place.number));
             }

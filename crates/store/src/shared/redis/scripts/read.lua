@@ -1,5 +1,5 @@
 -- KEYS: the streams. ARGV: how many entries of each at most, then for each the place after which. About four megabytes are told
--- at once, and of each stream one entry if there is any.
+-- at once, and at least one entry of each stream that has any.
 local told, bytes = {}, 0
 for i, key in ipairs(KEYS) do
   local after, entries = ARGV[i + 1], {}
