@@ -63,14 +63,16 @@ impl Swarms {
         let mut looked = self.lock_some(told);
         self.look(&mut looked, told);
         let mut came = SmallVec::new();
-        for (looked, told) in looked.iter_mut().zip(told) {
+        // Each lock is given back as soon as its event was taken in.
+        for (looked, told) in looked.into_iter().zip(told) {
             came.push(self.hear_one(looked, told, now));
         }
         came
     }
 
-    /// Locks the shards of the first events; at least one, and no more when one is taken, by another thread or by an event
-    /// before. So nobody who has a lock waits for another, and what is looked up for one event is not changed by those before it.
+    /// Locks the shards of the first events, and stops at the first that is taken, by another thread or for an earlier event; only
+    /// the very first is waited for. So nobody who has a lock waits for another, and what is looked up for one event is not
+    /// changed by those before it.
     #[inline]
     fn lock_some(&self, told: &[ToldPeer]) -> SmallVec<[Looked<'_>; TOGETHER]> {
         let told = &told[..told.len().min(TOGETHER)];
@@ -127,13 +129,13 @@ impl Swarms {
         read_all(moves.map(|(_, told)| self.sketch.count(&told.at)));
     }
 
-    fn hear_one(&self, looked: &mut Looked<'_>, told: &ToldPeer, now: Minute) -> ToldHere {
+    fn hear_one(&self, looked: Looked<'_>, told: &ToldPeer, now: Minute) -> ToldHere {
         let Looked {
-            ref mut shard,
+            mut shard,
             hashed,
             swarm: found,
             peer: known,
-        } = *looked;
+        } = looked;
         let ToldPeer { event, at, silent } = told;
         let (hash, silent) = (&event.hash.0, *silent);
         let is_later =
@@ -148,7 +150,7 @@ impl Swarms {
                 return ToldHere::Ignored;
             };
             let before = record.cuts();
-            self.take_out(record, &at, place);
+            self.take_out(record, at, place);
             self.census.changed(before, record.cuts());
             record.hear_downloads(event.downloads);
             let forwarded = record.flags().has(ForwardFlags::FORWARDED);
@@ -161,21 +163,6 @@ impl Swarms {
         }
         if silent > self.rules.age.0.into() {
             return ToldHere::Ignored;
-        }
-        if let (Some(position), Some((place, (tail, seeder)))) = (found, known)
-            && !later
-            && event.did == PeerDid::IsHere
-            && seeder == event.seeder
-            && tail.is_paused() == event.paused
-            && (tail.is_counted() || !event.counted)
-        {
-            // Most of what is told: it is what it was, and is still there.
-            shard.changed = true;
-            if let Some(record) = shard.at_mut(position) {
-                record.stamp(at, place, now.minus(silent));
-                record.hear_downloads(event.downloads);
-            }
-            return ToldHere::WasHere;
         }
         let full = known.is_none() && self.census.peers() >= self.rules.max_peers
             || found.is_none() && self.census.swarms() >= self.rules.max_swarms;
@@ -209,7 +196,7 @@ impl Swarms {
             },
         };
         let place = known.map(|(place, _)| place);
-        let arrived = self.take_in(record, (&at, place), how);
+        let arrived = self.take_in(record, (at, place), how);
         if arrived.finished && completed {
             record.count_download();
         }
@@ -315,7 +302,7 @@ mod tests {
         assert_eq!(swarms.totals().peers(), 3);
     }
 
-    /// However many are taken in together, and whoever has a lock meanwhile.
+    /// However many are taken in together.
     #[test]
     fn events_taken_in_together_come_out_as_one_by_one() {
         let now = Minute::START.plus(500);

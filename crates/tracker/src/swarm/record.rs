@@ -188,6 +188,7 @@ impl Record {
     }
 
     /// What is known of the peer that was found there, and whether it is a seeder.
+    #[inline]
     pub(super) fn known(&self, at: &PeerEndpoint, position: usize) -> (EntryTail, bool) {
         let (v4, v6) = self.cuts();
         let (tail, cut) = match at {
@@ -195,17 +196,6 @@ impl Record {
             PeerEndpoint::V6(_) => (self.slots_v6()[position].entry_tail(), v6),
         };
         (tail, position < cut.seeders as usize)
-    }
-
-    /// The peer that was found there announced, and is what it was.
-    pub(super) fn stamp(&mut self, at: &PeerEndpoint, position: usize, now: Minute) {
-        match (at, &mut self.body) {
-            (PeerEndpoint::V4(_), PeerForm::Inline { peers, .. }) => peers[position].stamp(now),
-            (PeerEndpoint::V4(_), PeerForm::Small { peers, .. }) => peers[position].stamp(now),
-            (PeerEndpoint::V4(_), PeerForm::Large(large)) => large.v4.stamp(position, now),
-            (PeerEndpoint::V6(_), PeerForm::Large(large)) => large.v6.stamp(position, now),
-            (PeerEndpoint::V6(_), _) => {}
-        }
     }
 
     /// Stores what a peer said of itself, which was found there or is new.
@@ -217,6 +207,20 @@ impl Record {
         how: PeerStanding,
         seed: &Seed,
     ) -> Arrived {
+        if let Some(position) = found {
+            let (tail, seeder) = self.known(at, position);
+            let same = seeder == how.seeder && tail.is_paused() == how.paused;
+            if same && (!how.completed || tail.is_counted()) {
+                // Nearly all announces: it is still there, and what it was.
+                self.stamp(at, position, how.now);
+                return Arrived {
+                    position,
+                    new: false,
+                    finished: false,
+                    before: (tail, seeder),
+                };
+            }
+        }
         match at {
             PeerEndpoint::V4(wire) => {
                 if found.is_none() {
@@ -233,6 +237,18 @@ impl Record {
                 let entry = entry::v6(*wire, how.now);
                 list.with(seed, |peers| arrive(peers, entry, found, how))
             }
+        }
+    }
+
+    /// The peer that was found there announced, and is what it was.
+    #[inline]
+    fn stamp(&mut self, at: &PeerEndpoint, position: usize, now: Minute) {
+        match (at, &mut self.body) {
+            (PeerEndpoint::V4(_), PeerForm::Inline { peers, .. }) => peers[position].stamp(now),
+            (PeerEndpoint::V4(_), PeerForm::Small { peers, .. }) => peers[position].stamp(now),
+            (PeerEndpoint::V4(_), PeerForm::Large(large)) => large.v4.stamp(position, now),
+            (PeerEndpoint::V6(_), PeerForm::Large(large)) => large.v6.stamp(position, now),
+            (PeerEndpoint::V6(_), _) => {}
         }
     }
 
