@@ -42,7 +42,7 @@ fn main() {
     let (what, who, count) = (next("again"), next("alone"), next("1000000"));
     let count: u32 = count.parse().expect("a number of announces");
     let swarms: u32 = next("1000").parse().expect("a number of swarms");
-    // Every peer of every swarm once, and all over again.
+    // Every peer of every swarm, and all over again.
     let packets = PACKED.max(swarms * 10);
     let mut listeners = match who.as_str() {
         "shared" | "heard" => Listeners::shared(swarms, 10, 1),
@@ -72,7 +72,7 @@ fn main() {
                 packet[84..88].copy_from_slice(&(0x0b00_0000 + number - swarms).to_be_bytes());
             }
             // It has all of it, and has not.
-            Kind::Told => packet[71] = u8::from(number / packets % 2 == 0),
+            Kind::Told => packet[71] = u8::from((number / packets).is_multiple_of(2)),
             Kind::Again => {}
         }
         black_box(listeners.udp(&packet));

@@ -58,8 +58,8 @@ impl Listeners {
         Self::beside(Others::None, swarms, peers)
     }
 
-    /// The same, with other nodes that hear of every change. Each node has a key of its own, or what one has put side by side
-    /// were side by side at the others too.
+    /// The same, with other nodes that hear of every change. Each node has a key of its own, or what lies side by side at one
+    /// would lie side by side at the others too.
     pub fn shared(swarms: u32, peers: u32, key: u8) -> Self {
         let outlet = Arc::new(Outlet::new(Age(180), true));
         let mut listeners = Self::build(Others::None, (swarms, peers), key, Some(outlet));

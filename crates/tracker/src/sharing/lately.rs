@@ -112,8 +112,8 @@ impl Lately {
     }
 
     /// Takes in what another node told of peers, and hands on what came of each: `None` if something later is known, it is
-    /// nobody, or of a kind that is not believed. It happened at `then`, which is `silent` minutes ago, or so much earlier as it
-    /// says itself.
+    /// nobody, or of a kind that is not believed; those come before others that were told together with them. It happened at
+    /// `then`, which is `silent` minutes ago, or so much earlier as it says itself.
     pub(crate) fn hear(
         &mut self,
         (outlet, swarms): (&Outlet, &Swarms),
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(hear(PeerDid::IsHere, 0, now), Some(ToldHere::Came));
     }
 
-    /// Some are looked at together; what comes of each is the same as one after the other, and in the same order.
+    /// Some are looked at together; what comes of each is the same as one after the other.
     #[test]
     fn what_is_told_of_many_peers_at_once_is_heard_of_each_in_its_order() {
         let swarms = Swarms::new(RULES, [1; 16]);
