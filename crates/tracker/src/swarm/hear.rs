@@ -382,4 +382,36 @@ mod tests {
             assert_eq!(swarms.totals().seeders, u32::from(peers).div_ceil(2));
         }
     }
+
+    #[test]
+    fn who_pauses_completes_or_goes_on_is_known_to() {
+        let (swarms, now) = (Swarms::new(RULES, [1; 16]), Minute::START);
+        let known = |seeder, paused, counted| {
+            let event = PeerEvent {
+                paused,
+                counted,
+                ..event(PeerDid::IsHere, seeder)
+            };
+            let told = ToldPeer {
+                event,
+                at: peer(1),
+                silent: 0,
+            };
+            swarms.hear(&[told], now);
+            let known = swarms.at(&HASH, |record, _| {
+                let place = record.find(&peer(1), &swarms.seed).unwrap();
+                let (tail, seeder) = record.known(&peer(1), place);
+                (seeder, tail.is_paused(), tail.is_counted())
+            });
+            known.unwrap()
+        };
+        assert_eq!(known(false, false, false), (false, false, false));
+        for paused in [true, true, false, true] {
+            assert_eq!(known(false, paused, false), (false, paused, false));
+        }
+        assert_eq!(known(true, true, false), (true, true, false));
+        assert_eq!(known(true, true, true), (true, true, true));
+        assert_eq!(known(true, true, false), (true, true, true));
+        assert_eq!(known(false, false, false), (false, false, true));
+    }
 }
