@@ -414,4 +414,32 @@ mod tests {
         assert_eq!(known(true, true, false), (true, true, true));
         assert_eq!(known(false, false, false), (false, false, true));
     }
+
+    /// Where a swarm is likely to be, another may be.
+    #[test]
+    fn each_peer_comes_to_its_own_swarm() {
+        let (swarms, now) = (Swarms::new(RULES, [1; 16]), Minute::START);
+        let told: Vec<_> = (0..10_000_u32)
+            .map(|number| {
+                let mut event = event(PeerDid::IsHere, false);
+                event.hash.0[..4].copy_from_slice(&number.to_be_bytes());
+                ToldPeer {
+                    event,
+                    at: peer(number as u8),
+                    silent: 0,
+                }
+            })
+            .collect();
+        for expected in [ToldHere::Came, ToldHere::WasHere] {
+            let mut rest = &told[..];
+            while !rest.is_empty() {
+                let came = swarms.hear(rest, now);
+                assert!(came.iter().all(|came| *came == expected));
+                rest = &rest[came.len()..];
+            }
+        }
+        assert_eq!(swarms.totals().swarms, 10_000);
+        let has = |told: &ToldPeer| swarms.has_peer(&told.event.hash.0, &told.at);
+        assert!(told.iter().all(has));
+    }
 }
