@@ -73,6 +73,7 @@ pub use look::{Figures, UpstreamFigures, UpstreamView};
 pub use metrics::Metrics;
 pub use node::{
     BEAT, KeptNode, Node, NodeKeeper, NodeOptions, NodePart, NodeStanding, NodeView, StoreFigures,
+    StoreTrouble,
 };
 pub use onlooker::{NewRecord, Onlooker, SinceLast, StateChange};
 pub use outward::Outward;

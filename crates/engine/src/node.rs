@@ -5,6 +5,7 @@
 //! while the store is away no part waits for it more than once.
 
 mod figures;
+mod trouble;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ use weir_store::shared::{
 use crate::timeline::{Timeline, Waking};
 
 pub use figures::StoreFigures;
+pub use trouble::StoreTrouble;
 
 /// How often a node says that it is there.
 pub const BEAT: Duration = Duration::from_secs(2);
@@ -332,26 +334,6 @@ impl Node {
             node: self.0.id,
             number: self.0.next_ask.fetch_add(1, Ordering::Relaxed),
         }
-    }
-
-    /// Notes whether the store's clock stands still, which it seems to do from when it is set back until it is there again.
-    fn note_standing(&self, stands: bool) {
-        if self.0.stands.swap(stands, Ordering::Relaxed) == stands {
-            return;
-        }
-        match stands {
-            true => tracing::warn!(
-                node = self.0.name,
-                "the store's clock was set back: until it is where it was, shared limits and waits do not end"
-            ),
-            false => tracing::info!(node = self.0.name, "the store's clock goes on"),
-        }
-    }
-
-    /// Whether the store's clock was set back and has not reached where it was: nothing that waits there for a time comes to an
-    /// end until then.
-    pub fn store_stands_still(&self) -> bool {
-        self.0.stands.load(Ordering::Relaxed)
     }
 
     /// How long ago that was for the others.

@@ -241,15 +241,15 @@ impl Shell {
         )
     }
 
-    /// On pages of settings: that this node is alone, and why, for the store is set there.
-    fn alone(&self, path: &str) -> Option<String> {
+    /// On pages of settings: what is wrong with the nodes' store, for it is set there.
+    fn store_trouble(&self, path: &str) -> Option<String> {
         let node = self
             .node
             .as_ref()
             .filter(|_| path.starts_with("/settings"))?;
         let timeline = node.timeline();
         let now = Timestamp::try_from(timeline.wall(timeline.now())).ok()?;
-        NodesView::at(node, now, self.zone.clone()).alone_sentence()
+        NodesView::at(node, now, self.zone.clone()).trouble_sentence()
     }
 
     /// The name of this node, if there are several.

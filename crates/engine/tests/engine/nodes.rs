@@ -1672,19 +1672,51 @@ async fn whoever_comes_back_when_it_was_told_to_is_answered_at_any_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_of_the_store_that_was_set_back_is_noticed() {
+async fn a_clock_of_the_store_that_was_set_back_is_told_with_what_to_do() {
     began();
+    weir_testkit::log::listen();
     let world = World::new(Duration::ZERO, hourly(20));
     let one = world.party(1).await;
+    let trouble = || one.it().node.store_trouble().map(|it| it.to_string());
     pass(secs(10)).await;
-    assert!(!one.it().node.store_stands_still());
+    assert_eq!(trouble(), None);
     let now = world.store.time();
     world.store.follow_tokio_time(now.before(secs(20)));
     pass(secs(5)).await;
-    assert!(one.it().node.store_stands_still());
+    let told = trouble().expect("it is told");
+    assert_eq!(
+        told,
+        "The store's clock was set back. Shared limits and waits do not end until it reaches the time that it showed before. \
+         If the clock is wrong now, set it right (with NTP, for example); otherwise wait."
+    );
+    let log = weir_testkit::log::all();
+    let mut lines = log.lines().filter(|line| line.contains(&told));
+    assert!(lines.any(|line| line.contains("WARN")), "{log}");
     pass(secs(20)).await;
-    assert!(!one.it().node.store_stands_still());
+    assert_eq!(trouble(), None);
     assert_eq!(one.it().node.view().returns, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_store_that_is_away_nothing_is_told_about_its_clock() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    let trouble = || one.it().node.store_trouble();
+    pass(secs(10)).await;
+    let now = world.store.time();
+    world.store.follow_tokio_time(now.before(secs(60)));
+    pass(secs(5)).await;
+    let before = trouble();
+    assert!(before.is_some());
+    one.store.cut(true);
+    pass(secs(5)).await;
+    assert!(one.it().node.is_alone());
+    assert_eq!(trouble(), None);
+    one.store.cut(false);
+    pass(secs(2)).await;
+    assert!(!one.it().node.is_alone());
+    assert_eq!(trouble(), before, "it was set back still");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! `/api/v1/nodes`: who is there, and whether this node is alone.
+//! `/api/v1/nodes`: who is there, whether this node is alone, and what is wrong with the store.
 
 use axum::{Json, extract::State};
 use serde_json::{Value, json};
@@ -71,7 +71,12 @@ pub(crate) fn standing_schema() -> Schema {
                 .or_null()
                 .about("Since when the store does not answer."),
         ),
-        ("why", text().or_null()),
+        (
+            "why",
+            text()
+                .or_null()
+                .about("Why this node is alone; while it is not, what else is wrong with the store, such as a clock that was set back."),
+        ),
         ("sentence", text()),
         ("nodes", count()),
         (
@@ -94,7 +99,7 @@ fn standing_of(view: &NodesView) -> Value {
         "node": view.name,
         "state": if alone.is_some() { "alone" } else { "together" },
         "alone_since": alone.map(|alone| alone.since.to_string()),
-        "why": alone.map(|alone| &alone.why),
+        "why": view.why(),
         "sentence": view.sentence(),
         "nodes": view.nodes.len(),
         "here": view.count(SeenState::Here),

@@ -37,6 +37,10 @@ impl Collector for NodeMetrics {
         let help = "Whether the shared store answers this node: 1, or 0 while the node is alone";
         let up = ConstGauge::new(u64::from(!self.node.is_alone()));
         up.encode(encoder.encode_descriptor("store_up", help, None, gauge)?)?;
+        let help = "1 while the store's clock, which was set back, has not reached the time that it showed before";
+        let behind = ConstGauge::new(u64::from(self.node.store_trouble().is_some()));
+        let name = "store_clock_set_back";
+        behind.encode(encoder.encode_descriptor(name, help, None, gauge)?)?;
         let help = "Nodes that share the store, as it last told";
         let mut family = encoder.encode_descriptor("nodes", help, None, gauge)?;
         for (word, state) in [("here", NodeState::Here), ("silent", NodeState::Silent)] {

@@ -13,7 +13,8 @@ const ID: &str = "nodes";
 #[template(path = "parts/nodes.html")]
 pub(crate) struct NodesPart {
     sentence: String,
-    alone: bool,
+    /// Something is wrong with the store.
+    warns: bool,
     nodes: Vec<NodeLine>,
 }
 
@@ -50,7 +51,7 @@ impl NodesPart {
         };
         Some(Self {
             sentence: view.sentence(),
-            alone: view.alone.is_some(),
+            warns: view.trouble_sentence().is_some(),
             nodes: view.nodes.iter().map(line).collect(),
         })
     }

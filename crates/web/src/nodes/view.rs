@@ -1,10 +1,10 @@
-//! What is known of the nodes now, for pages and programs: who is there, and whether this one is alone.
+//! What is known of the nodes now, for pages and programs: who is there, whether this one is alone, and what is wrong with their store.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use weir_engine::{Node, NodeStanding, words::counted};
+use weir_engine::{Node, NodeStanding, StoreTrouble, words::counted};
 use weir_store::shared::{Member, NodeId, NodeState};
 
 use crate::{App, Shown, upstreams::Times};
@@ -13,6 +13,8 @@ use crate::{App, Shown, upstreams::Times};
 pub(crate) struct NodesView {
     pub(crate) name: String,
     pub(crate) alone: Option<AloneView>,
+    /// What is wrong with a store that answers.
+    trouble: Option<StoreTrouble>,
     /// Itself first, then by name.
     pub(crate) nodes: Vec<NodeSeen>,
     /// Nodes that have yet to tell a store that lost something what they know.
@@ -122,6 +124,7 @@ impl NodesView {
         Self {
             name: node.name().to_owned(),
             missing: missing.map(|one| node.name_of(*one)).collect(),
+            trouble: node.store_trouble().filter(|_| alone.is_none()),
             alone,
             nodes,
             now,
@@ -134,32 +137,48 @@ impl NodesView {
         self.nodes.iter().filter(|one| one.state == state).count()
     }
 
-    /// Since when this node is alone, why, and what that means now; `None` while it is not.
-    pub(crate) fn alone_sentence(&self) -> Option<String> {
-        let since = self.alone_since()?;
-        let why = self.alone.as_ref().map_or("", |alone| &alone.why);
+    /// What is wrong with the store, why, and what that means now; `None` while nothing is.
+    pub(crate) fn trouble_sentence(&self) -> Option<String> {
+        let Some(alone) = &self.alone else {
+            return self.trouble.map(|trouble| trouble.to_string());
+        };
         Some(format!(
-            "{since} – {why} Clients are answered as before. Of each limit, this node uses only its own share until the store is back."
+            "{} – {} Clients are answered as before. Of each limit, this node uses only its own share until the store is back.",
+            self.alone_since(alone),
+            alone.why
         ))
     }
 
-    /// Only since when it is alone, without a full stop.
-    pub(crate) fn alone_since(&self) -> Option<String> {
-        let alone = self.alone.as_ref()?;
+    /// Only what is wrong, or since when this node is alone, without a full stop.
+    pub(crate) fn trouble_headline(&self) -> Option<String> {
+        let alone = self.alone.as_ref().map(|alone| self.alone_since(alone));
+        alone.or_else(|| Some(self.trouble?.what.to_owned()))
+    }
+
+    /// Why this node is alone, or else what is wrong with the store.
+    pub(crate) fn why(&self) -> Option<String> {
+        let alone = self.alone.as_ref().map(|alone| alone.why.clone());
+        alone.or_else(|| self.trouble_sentence())
+    }
+
+    fn alone_since(&self, alone: &AloneView) -> String {
         let since = Shown::new(alone.since, self.now, &self.zone).text;
-        Some(format!("This node has been alone since {since}"))
+        format!("This node has been alone since {since}")
     }
 
     /// How the nodes are doing, in a sentence.
     pub(crate) fn sentence(&self) -> String {
-        if let Some(alone) = self.alone_sentence() {
-            return alone;
-        }
-        if !self.missing.is_empty() {
-            return format!(
+        let trouble = self.trouble_sentence();
+        let missing = (self.alone.is_none() && !self.missing.is_empty()).then(|| {
+            format!(
                 "The store has lost something. Calls with a limit wait until {} has told it what it knows.",
                 self.missing.join(" and ")
-            );
+            )
+        });
+        // Who is there is not said beside it: by a clock that stands still, nobody falls silent.
+        if trouble.is_some() || missing.is_some() {
+            let all: Vec<String> = trouble.into_iter().chain(missing).collect();
+            return all.join(" ");
         }
         let (here, all) = (self.count(SeenState::Here), self.nodes.len());
         let silent = self.nodes.iter().find(|one| one.state == SeenState::Silent);

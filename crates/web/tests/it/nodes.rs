@@ -661,6 +661,64 @@ async fn a_store_that_refuses_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
+async fn a_clock_of_the_store_that_was_set_back_is_told_with_what_to_do() {
+    let cluster = Cluster::new(2).await;
+    let a = &cluster.rigs[0];
+    heard_of(a, 2).await;
+    let mut browser = a.visitor();
+    browser.sign_in(KEY).await;
+    let what = "The store's clock was set back.";
+    let escaped = |text: &str| text.replace('\'', "&#39;");
+    assert!(!browser.get("/").await.body.contains(&escaped(what)));
+    let now = cluster.store.time();
+    let hour = Duration::from_secs(60 * 60);
+    cluster.store.follow_tokio_time(now.before(hour));
+    let pass = async |span| {
+        tokio::time::pause();
+        tokio::time::sleep(span).await;
+        tokio::time::resume();
+    };
+    pass(Duration::from_secs(8)).await;
+    let means = "Shared limits and waits do not end until it reaches the time that it showed before. \
+                 If the clock is wrong now, set it right (with NTP, for example); otherwise wait.";
+    let sentence = format!("{what} {means}");
+    let warned = format!("<p class=\"notice warn\">{}</p>", escaped(&sentence));
+    let page = browser.get("/").await.body;
+    assert_eq!(page.matches(&warned).count(), 1, "{page}");
+    assert_eq!(page.matches(means).count(), 1, "{page}");
+    let (_, opening) = page.split_once("<h1").unwrap();
+    let (opening, _) = opening.split_once("</h1>").unwrap();
+    assert!(opening.contains(&escaped(what)), "{opening}");
+    let settings = browser.get("/settings/access").await.body;
+    assert!(settings.contains(&escaped(&sentence)), "{settings}");
+    assert!(!browser.get("/more").await.body.contains(means));
+    let standing = json_of(a, "/api/v1/nodes").await["standing"].clone();
+    assert_eq!(standing["state"], "together");
+    assert_eq!(standing["alone_since"], Value::Null);
+    assert_eq!(standing["why"], sentence);
+    assert_eq!(standing["sentence"], sentence);
+    let status = json_of(a, "/api/v1/status").await;
+    let told = status["sentence"].as_str().unwrap();
+    assert!(told.ends_with(&sentence), "{told}");
+    assert_eq!(status["ready"], true, "it serves");
+    let metrics = get(a, "/metrics", KEY).await.body;
+    for line in ["weir_store_clock_set_back 1", "weir_store_up 1"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    cluster
+        .store
+        .follow_tokio_time(now.after(Duration::from_secs(5)));
+    pass(Duration::from_secs(8)).await;
+    assert!(!browser.get("/").await.body.contains(&escaped(what)));
+    assert_eq!(
+        json_of(a, "/api/v1/nodes").await["standing"]["why"],
+        Value::Null
+    );
+    let metrics = get(a, "/metrics", KEY).await.body;
+    assert!(metrics.contains("weir_store_clock_set_back 0"), "{metrics}");
+}
+
+#[tokio::test]
 async fn one_node_alone_has_none_of_this() {
     let rig = rig();
     let mut browser = rig.visitor();

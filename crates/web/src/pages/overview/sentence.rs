@@ -51,8 +51,8 @@ impl Opening {
         };
         let mut all: Vec<String> = self.fronts.iter().map(html).collect();
         // Why, and what it means, stands below it on the page.
-        let since = self.nodes.as_ref().and_then(NodesView::alone_since);
-        all.extend(since.map(|since| format!("{}.", crate::upstreams::escape(&since))));
+        let trouble = self.nodes.as_ref().and_then(NodesView::trouble_headline);
+        all.extend(trouble.map(|what| format!("{}.", crate::upstreams::escape(&what))));
         all.join(" ")
     }
 
@@ -62,7 +62,7 @@ impl Opening {
             None => words.clone(),
         };
         let mut all: Vec<String> = self.fronts.iter().map(plain).collect();
-        all.extend(self.nodes.as_ref().and_then(NodesView::alone_sentence));
+        all.extend(self.nodes.as_ref().and_then(NodesView::trouble_sentence));
         all.join(" ")
     }
 }
