@@ -208,31 +208,16 @@ impl NewsFile {
         numbers: RangeInclusive<u64>,
     ) -> Option<Vec<NumberedRow>> {
         // Before the file is read: what is written meanwhile is then in both.
-        let waiting: Vec<NumberedRow> = {
-            let backlog = self.0.backlog.lock();
-            let waiting = backlog.numbered(name, &numbers);
-            let row = |(number, line): (u64, &ReadLine)| NumberedRow {
-                number,
-                id: line.id.clone(),
-                line: Some(line.line.to_vec()),
-            };
-            waiting.map(row).collect()
-        };
+        let waiting = self.0.backlog.lock().rows(name, &numbers);
         let (file, name) = (self.clone(), name.clone());
         let most = numbers.end().saturating_sub(*numbers.start());
         let read = move || {
             let most = usize::try_from(most.saturating_add(1)).unwrap_or(usize::MAX);
-            let mut rows = file
+            let rows = file
                 .0
                 .file
                 .read(|connection| load::numbered(connection, &name, &numbers, most))?;
-            if !waiting.is_empty() {
-                // A number has one article; what waits may be the line that the file has lost.
-                rows.extend(waiting);
-                rows.sort_by_key(|row| (row.number, row.line.is_none()));
-                rows.dedup_by_key(|row| row.number);
-            }
-            Some(rows)
+            Some(waiting.over(rows))
         };
         match most < FEW as u64 || !self.0.file.is_usable() {
             true => read(),
@@ -396,11 +381,8 @@ impl NewsFile {
             .0
             .file
             .read(|connection| load::id_of(connection, name, number))?;
-        // It may be about to lose it.
-        match self.0.backlog.lock().number_of(name, &id) {
-            Some(other) if other != Some(number) => None,
-            _ => Some(id),
-        }
+        // It may be about to lose it, or have lost it since.
+        (self.number_of(name, &id) == Some(number)).then_some(id)
     }
 
     /// An article.

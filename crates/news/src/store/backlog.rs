@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use weir_news_proto::{MessageId, Newsgroup};
 
-use self::numbers::WaitingNumbers;
+use self::numbers::{WaitingNumbers, WaitingRows};
 pub(super) use self::work::{Keep, ListPart, Reads, Work};
 use super::arrivals;
 use super::kept::{KeptArticle, Reached, ReadLine};
@@ -293,11 +293,10 @@ impl Backlog {
     /// put in order when they are first asked for; from then on they follow until nothing of the newsgroup waits.
     fn numbers_of(&mut self, name: &Newsgroup) -> Option<&WaitingNumbers> {
         if !self.numbers.contains_key(name) {
-            let mut numbers = WaitingNumbers::default();
-            let forgets =
-                |entry: &Arc<Entry>| matches!(&entry.work, Work::Forget(other) if other == name);
-            let first = self.entries.iter().rposition(forgets).unwrap_or(0);
-            for entry in self.entries.iter().skip(first) {
+            let first = self.forgets(name);
+            let forgotten = first.map(|first| self.entries[first].order);
+            let mut numbers = WaitingNumbers::after(forgotten);
+            for entry in self.entries.iter().skip(first.unwrap_or(0)) {
                 if let Work::Keep(other, keep) = &entry.work
                     && other == name
                 {
@@ -310,6 +309,27 @@ impl Backlog {
             self.numbers.insert(name.clone(), numbers);
         }
         self.numbers.get(name)
+    }
+
+    /// Where the last entry stands that takes all numbers of a newsgroup away.
+    fn forgets(&self, name: &Newsgroup) -> Option<usize> {
+        let forgets =
+            |entry: &Arc<Entry>| matches!(&entry.work, Work::Forget(other) if other == name);
+        self.entries.iter().rposition(forgets)
+    }
+
+    /// What waits of the articles with numbers in a range.
+    pub(super) fn rows(&self, name: &Newsgroup, numbers: &RangeInclusive<u64>) -> WaitingRows {
+        let first = self.forgets(name);
+        let mut rows = WaitingRows::new(numbers, first.is_some());
+        for entry in self.entries.iter().skip(first.unwrap_or(0)) {
+            if let Work::Keep(other, keep) = &entry.work
+                && other == name
+            {
+                rows.note(keep);
+            }
+        }
+        rows
     }
 
     /// Lines with numbers in a range that wait.
@@ -419,7 +439,12 @@ impl Backlog {
         for entry in &done {
             self.bytes = self.bytes.saturating_sub(entry.work.held());
             match &entry.work {
-                Work::Keep(name, keep) => self.forget_numbers(name, keep, entry.order),
+                Work::Keep(name, keep) => {
+                    self.forget_numbers(name, |numbers| numbers.forget(keep, entry.order));
+                }
+                Work::Forget(name) => {
+                    self.forget_numbers(name, |numbers| numbers.took_away(entry.order));
+                }
                 Work::Article(id, _) if self.is_latest(id, entry.order) => {
                     self.articles.remove(id);
                 }
@@ -433,9 +458,13 @@ impl Backlog {
         self.articles.get(id).is_some_and(|known| known.0 == order)
     }
 
-    fn forget_numbers(&mut self, name: &Newsgroup, keep: &Keep, order: u64) {
+    fn forget_numbers(
+        &mut self,
+        name: &Newsgroup,
+        forget: impl FnOnce(&mut WaitingNumbers) -> bool,
+    ) {
         if let Some(numbers) = self.numbers.get_mut(name)
-            && numbers.forget(keep, order)
+            && forget(numbers)
         {
             self.numbers.remove(name);
         }

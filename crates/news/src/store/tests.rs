@@ -251,6 +251,67 @@ async fn what_waits_is_found_by_its_numbers_as_if_it_were_written() {
 }
 
 #[tokio::test]
+async fn numbers_that_are_taken_away_are_gone_before_that_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(directory.path(), ROOMY);
+    let name = group("one.news");
+    file.keep(&name, kept(numbered(1..=6), 6));
+    file.flush();
+    let seen = async || {
+        let rows = file.numbered(&name, 1..=9).await.unwrap();
+        let rows = rows.into_iter();
+        let rows = rows.map(|row| (row.number, row.id, row.line.is_some()));
+        rows.collect::<Vec<_>>()
+    };
+    let renumber = |renumbered: &[(u64, Option<u64>)]| {
+        let renumbered = renumbered.iter();
+        let kept = Kept {
+            renumbered: renumbered.map(|(n, number)| (id(*n), *number)).collect(),
+            ..Kept::default()
+        };
+        file.keep(&name, kept);
+    };
+    // Number, article, and whether its line is at hand.
+    let agrees = async |expected: &[(u64, u64, bool)]| {
+        let rows = expected
+            .iter()
+            .map(|(number, n, line)| (*number, id(*n), *line));
+        assert_eq!(seen().await, rows.collect::<Vec<_>>());
+        for n in 1..=9 {
+            let one = expected.iter().find(|(_, article, _)| *article == n);
+            let number = one.map(|(number, ..)| *number);
+            assert_eq!(file.number_of(&name, &id(n)), number, "of {n}");
+            let one = expected.iter().find(|(number, ..)| *number == n);
+            let article = one.map(|(_, article, _)| id(*article));
+            assert_eq!(file.id_of(&name, n), article, "at {n}");
+        }
+    };
+
+    let go_on = hold(&file);
+    renumber(&[(6, None)]);
+    let mut left: Vec<_> = (1..=5).map(|n| (n, n, true)).collect();
+    agrees(&left).await;
+    drop(go_on);
+    file.flush();
+    agrees(&left).await;
+
+    // The numbers of other nodes count from now on.
+    let go_on = hold(&file);
+    file.forget_numbers(&name);
+    agrees(&[]).await;
+    renumber(&[(1, Some(2)), (2, Some(1))]);
+    agrees(&[(1, 2, false), (2, 1, false)]).await;
+    let line = line(&id(3), Some(7), 0);
+    file.keep(&name, kept(vec![line], 7));
+    agrees(&[(1, 2, false), (2, 1, false), (7, 3, true)]).await;
+    drop(go_on);
+    file.flush();
+    left = vec![(1, 2, true), (2, 1, true), (7, 3, true)];
+    agrees(&left).await;
+    file.close();
+}
+
+#[tokio::test]
 async fn lines_come_newest_first_and_those_without_a_number_last() {
     let directory = tempfile::tempdir().unwrap();
     let file = open(directory.path(), ROOMY);
