@@ -167,7 +167,8 @@ impl Model {
             Some(_) => Some(self.file.log(name).await),
             None => None,
         };
-        let log = weir_net::aside(move || log.map(NumberLog::of)).await;
+        let bytes = log.iter().flatten().map(|entry| entry.len()).sum();
+        let log = by_size(bytes, move || log.map(NumberLog::of)).await;
         let Some(kept) = self.file.newsgroup(name).await else {
             let state = HeldNewsgroup {
                 log,
@@ -176,9 +177,9 @@ impl Model {
             return OpenNewsgroup::new(name.clone(), state);
         };
         let lines = self.file.lines(name, self.most_lines()).await;
-        let now = self.now().1;
+        let (now, bytes) = (self.now().1, lines.iter().map(|kept| kept.line.len()).sum());
         let work = move || shelve(&kept, &lines, now);
-        let mut state = weir_net::aside(work).await;
+        let mut state = by_size(bytes, work).await;
         let checked = state.checked.map(|(_, at)| (self.then(at), at));
         state.checked = checked;
         if let (Some(log), Some(numbers)) = (&log, &mut state.numbers) {
@@ -186,6 +187,14 @@ impl Model {
         }
         state.log = log;
         OpenNewsgroup::new(name.clone(), state)
+    }
+}
+
+/// Works through so many bytes; aside if they are many, so that a small newsgroup does not wait for a place there.
+async fn by_size<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
+    match bytes < weir_net::LONG {
+        true => work(),
+        false => weir_net::aside(work).await,
     }
 }
 
