@@ -27,10 +27,17 @@ impl Siv {
 
     /// `plain`, hidden and proved; 16 bytes longer.
     pub fn seal(&self, plain: &[u8]) -> Vec<u8> {
-        let iv = self.iv(plain);
-        let mut sealed = Vec::with_capacity(IV + plain.len());
-        sealed.extend_from_slice(&iv);
-        sealed.extend_from_slice(plain);
+        self.seal_parts(&[plain])
+    }
+
+    /// The same of several parts, one behind the other.
+    pub fn seal_parts(&self, parts: &[&[u8]]) -> Vec<u8> {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let mut sealed = Vec::with_capacity(IV + length);
+        sealed.extend_from_slice(&[0; IV]);
+        parts.iter().for_each(|part| sealed.extend_from_slice(part));
+        let iv = self.iv(&sealed[IV..]);
+        sealed[..IV].copy_from_slice(&iv);
         self.mask(&iv, &mut sealed[IV..]);
         sealed
     }
@@ -39,11 +46,22 @@ impl Siv {
     pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let (iv, hidden) = sealed.split_first_chunk::<IV>()?;
         let mut plain = hidden.to_vec();
+        self.unmask(iv, &mut plain).then_some(plain)
+    }
+
+    /// The same where it is; what does not open means nothing afterwards.
+    pub fn open_in_place<'a>(&self, sealed: &'a mut [u8]) -> Option<&'a [u8]> {
+        let (iv, hidden) = sealed.split_first_chunk_mut::<IV>()?;
+        self.unmask(iv, hidden).then_some(hidden)
+    }
+
+    /// Shows what is hidden; `false` if it is not ours.
+    fn unmask(&self, iv: &[u8; IV], hidden: &mut [u8]) -> bool {
         // Unmasked before it is proved, as a synthetic IV must be; nothing is done with it until the proof holds.
-        self.mask(iv, &mut plain);
-        let proof = blake3::Hash::from_bytes(padded(&self.iv(&plain)));
+        self.mask(iv, hidden);
+        let proof = blake3::Hash::from_bytes(padded(&self.iv(hidden)));
         // Compared in constant time.
-        (proof == blake3::Hash::from_bytes(padded(iv))).then_some(plain)
+        proof == blake3::Hash::from_bytes(padded(iv))
     }
 
     fn iv(&self, plain: &[u8]) -> [u8; IV] {
@@ -91,6 +109,11 @@ mod tests {
             hasher.update(iv).finalize_xof().fill(&mut stream);
             let expected: Vec<u8> = plain.iter().zip(stream).map(|(a, b)| a ^ b).collect();
             assert_eq!(hidden, expected, "{len} bytes");
+            let (front, back) = plain.split_at(len / 3);
+            assert_eq!(siv.seal_parts(&[front, back]), sealed, "{len} bytes");
+            let mut copy = sealed.clone();
+            let opened = siv.open_in_place(&mut copy);
+            assert_eq!(opened, Some(&plain[..]), "{len} bytes");
             assert_eq!(siv.open(&sealed), Some(plain), "{len} bytes");
         }
     }
@@ -103,6 +126,7 @@ mod tests {
             let mut changed = sealed.clone();
             changed[at] ^= 1;
             assert_eq!(siv.open(&changed), None, "byte {at}");
+            assert_eq!(siv.open_in_place(&mut changed), None, "byte {at}");
         }
         assert_eq!(siv.open(&sealed[..IV - 1]), None);
         assert_eq!(Siv::new([1; 32], [3; 32]).open(&sealed), None);

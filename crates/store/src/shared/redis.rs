@@ -442,7 +442,8 @@ impl SharedStore for RedisStore {
             fits(body.len())?;
             let args = |_: &str| {
                 let mut args = Args::default();
-                args.text(&self.clock()).span(keep).bytes(&body);
+                args.text(&self.clock()).span(keep);
+                args.0.push(body);
                 args
             };
             let key = stream_key(stream);

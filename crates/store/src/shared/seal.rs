@@ -35,9 +35,19 @@ impl Seal {
         self.siv.seal(plain)
     }
 
+    /// The same of several parts, one behind the other.
+    pub fn seal_parts(&self, parts: &[&[u8]]) -> Vec<u8> {
+        self.siv.seal_parts(parts)
+    }
+
     /// What was sealed with the same secret; `None` for everything else.
     pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         self.siv.open(sealed)
+    }
+
+    /// The same where it is; what does not open means nothing afterwards.
+    pub fn open_in_place<'a>(&self, sealed: &'a mut [u8]) -> Option<&'a [u8]> {
+        self.siv.open_in_place(sealed)
     }
 
     /// A key for something that all nodes know and the store does not: a keyed hash of its parts.

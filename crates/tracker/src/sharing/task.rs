@@ -304,7 +304,10 @@ impl SharingTask {
             written: self.store_now(progress).unwrap_or_default(),
             age: u32::try_from(age.as_millis()).unwrap_or(u32::MAX),
         };
-        let sealed = self.sharing.node.seal().seal(&batch(&head, &first.body));
+        let mut begins = Vec::with_capacity(nodes::HEAD);
+        head.write(&mut begins);
+        let seal = self.sharing.node.seal();
+        let sealed = seal.seal_parts(&[&begins, &first.body]);
         let events = first.events;
         let written = self
             .sharing
@@ -380,10 +383,10 @@ impl SharingTask {
                 // What our own peers did while that was under way is later than what was read.
                 self.gather_own(progress);
             }
-            while let Some((stream, place, body)) = progress.following.next(self.now()) {
+            while let Some((stream, place, mut body)) = progress.following.next(self.now()) {
                 let took = self
                     .vital
-                    .guard(|| self.take_in(progress, stream, place, &body));
+                    .guard(|| self.take_in(progress, stream, place, &mut body));
                 if took != Some(true) {
                     sharing.figures.count(SharingCount::Unreadable, 1);
                 }
@@ -446,11 +449,17 @@ impl SharingTask {
     }
 
     /// Takes in one entry; `false` if it cannot be read.
-    fn take_in(&self, progress: &mut Progress, stream: Stream, place: Place, body: &[u8]) -> bool {
-        let Some(batch) = self.sharing.node.seal().open(body) else {
+    fn take_in(
+        &self,
+        progress: &mut Progress,
+        stream: Stream,
+        place: Place,
+        body: &mut [u8],
+    ) -> bool {
+        let Some(batch) = self.sharing.node.seal().open_in_place(body) else {
             return false;
         };
-        let Ok(batch) = Batch::open(&batch) else {
+        let Ok(batch) = Batch::open(batch) else {
             return false;
         };
         if batch.is_empty() {
@@ -527,14 +536,6 @@ impl HeardCounts {
 /// Whether a batch stands where it was not written.
 fn is_far(head: &Head, at: Place) -> bool {
     at.millis.abs_diff(head.written) > FAR
-}
-
-/// A batch with its head.
-fn batch(head: &Head, body: &[u8]) -> Vec<u8> {
-    let mut batch = Vec::with_capacity(nodes::HEAD + body.len());
-    head.write(&mut batch);
-    batch.extend_from_slice(body);
-    batch
 }
 
 fn millis(moment: Moment) -> i128 {
