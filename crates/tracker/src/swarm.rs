@@ -57,7 +57,7 @@ const SHARE: u32 = 32;
 const SLICE: usize = 64;
 
 /// The swarms of all info hashes. Shared by all threads; every function takes the lock of one shard at a
-/// time, but [`Swarms::hear`], which has several and waits for none while it has one.
+/// time, but `hear`, which has several and waits for none while it has one.
 pub struct Swarms {
     shards: Box<[Mutex<Shard>]>,
     seed: Seed,
